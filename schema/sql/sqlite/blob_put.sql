@@ -1,0 +1,1 @@
+INSERT INTO blobs (digest, bytes, kept_at) VALUES (?1, ?2, ?3) ON CONFLICT (digest) DO NOTHING

@@ -1,0 +1,1 @@
+SELECT digest FROM events WHERE stream = ?1 AND version = ?2

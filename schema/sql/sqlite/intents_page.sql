@@ -1,0 +1,1 @@
+SELECT run FROM intents WHERE kind = ?1 ORDER BY put_at, run LIMIT ?2

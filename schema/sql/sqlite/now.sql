@@ -1,0 +1,1 @@
+SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER)

@@ -1,0 +1,1 @@
+DELETE FROM outbox_delivery_queue WHERE id = ?1 AND claim_token = ?2

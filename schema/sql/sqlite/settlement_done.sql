@@ -1,0 +1,1 @@
+DELETE FROM settlements WHERE run = ?1 AND chunk_number = ?2 AND version <= ?3

@@ -1,0 +1,1 @@
+SELECT version, digest, command FROM events WHERE stream = ?1 ORDER BY version DESC LIMIT 1
