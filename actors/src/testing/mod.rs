@@ -1,0 +1,16 @@
+//! Testing: what proves adapters and decisions, for tests only (feature `testing`).
+//!
+//! [`conformance`] holds every journal to its port's promises. The rest is what
+//! decisions are told with: a small run of made-up cases, and a scene in which a
+//! decider is asked and believed.
+
+#[cfg(feature = "testing")]
+pub mod conformance;
+mod plot;
+mod scene;
+
+pub use plot::{
+    DAY, GRANT, HOLDER, answered, attempt_id, by, failed, judged, outcome, page, pin, planned, profile, result, run_id,
+    seeded, settled,
+};
+pub use scene::Scene;
