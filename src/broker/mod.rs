@@ -1,0 +1,3 @@
+//! Brokers: adapters of the broker port.
+
+pub mod in_process;
