@@ -1,0 +1,7 @@
+//! The command line through a pipe: codes, streams, words, and what each flag does.
+
+mod codes;
+mod flags;
+mod resume;
+mod vacuous;
+mod wrong_input;

@@ -1,0 +1,11 @@
+//! An agent that misbehaves, a component that runs wild, input from the world:
+//! what a run makes of them. Through the built binary, as a child behind pipes,
+//! against an agent of this process whose own log is the ground truth.
+
+pub(crate) mod bench;
+mod evals;
+mod evaluators;
+mod limits;
+mod responses;
+mod retries;
+mod secrets;
