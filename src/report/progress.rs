@@ -71,8 +71,8 @@ impl Progress {
         let elapsed = now.duration_since(pace.since);
         match &mut self.shown {
             Shown::Bar(bar) => {
-                bar.set_message(words(progress, &pace, self.total, elapsed));
                 bar.set_position(progress.settled());
+                bar.set_message(words(progress, &pace, self.total, elapsed));
             }
             Shown::Lines(lines, out) => {
                 if lines.is_due(progress.settled(), self.total, elapsed) {
