@@ -14,7 +14,9 @@ async fn budget_of_calls_is_never_exceeded_and_named() {
     bench.profile("", &format!("budget: {{ max_calls: 10 }}\n{SAYS_IT}"));
     bench.echo_cases(50);
     let ended = bench.run(&[]).await;
-    assert_eq!((ended.code, ended.verdict().as_str(), bench.calls().len()), (3, "inconclusive", 10), "{ended:?}");
+    assert_eq!((ended.code, ended.verdict().as_str()), (3, "inconclusive"), "{ended:?}");
+    // The halt stops what is in flight, so a reserved call may never have reached the agent.
+    assert!((1..=10).contains(&bench.calls().len()), "{} calls", bench.calls().len());
     assert!(ended.reasons().contains("budget of 10 calls is used up"), "{}", ended.reasons());
     assert_eq!(ended.count("passed") + ended.count("missing"), 50);
 
