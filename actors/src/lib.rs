@@ -12,6 +12,7 @@ pub mod aggregate;
 pub mod attempt;
 pub mod chunk;
 pub mod decider;
+pub mod mutant;
 pub mod operator;
 pub mod policy;
 pub mod ports;
