@@ -148,22 +148,6 @@ pub struct QuestionReply {
     pub text: String,
 }
 
-/// What an evaluator is asked. The first five fields are JSON texts or plain
-/// text exactly as the answer has them.
-#[derive(Clone, Debug, PartialEq)]
-pub struct EvaluationRequest<'a> {
-    /// The case.
-    pub case: &'a crate::case::Case,
-    /// The answer.
-    pub answer: &'a crate::answer::Answer,
-    /// How long the target took, in milliseconds, as recorded in `attempt.answered`.
-    pub latency_ms: u64,
-    /// The binding's `with:`, a JSON object.
-    pub config: &'a JsonText,
-    /// Replies to earlier questions of this evaluator.
-    pub replies: &'a [QuestionReply],
-}
-
 /// What an evaluator returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {

@@ -5,7 +5,6 @@ use super::chunk::{Ending, Told};
 use super::verification::{Breach, Break, Stop};
 use super::walk::Walk;
 use tribunal_actors::attempt::{Attempt, AttemptPhase, AttemptState};
-use tribunal_actors::decider::{Decider, Step};
 use tribunal_actors::ports::journal::JournalReader;
 use tribunal_actors::verdict::{judge, outcome_of};
 use tribunal_schema::Digest;
@@ -72,16 +71,7 @@ pub(super) async fn check(
             }
             AttemptEvent::Cancelled(_) | AttemptEvent::Late(_) => {}
         }
-        let step = Step {
-            stream: &stream,
-            version: stride.version,
-            before: stride.before,
-            event: stride.event,
-            after: stride.after,
-        };
-        for change in Attempt::views(&step) {
-            fold.apply(&change, stride.at);
-        }
+        stride.fold_into(&stream, fold);
         Ok(())
     })
     .await?;

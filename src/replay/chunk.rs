@@ -7,7 +7,6 @@ use super::verification::{Breach, Break, Stop};
 use super::walk::{Stride, Walk};
 use std::collections::{BTreeMap, BTreeSet};
 use tribunal_actors::chunk::{Chunk, ChunkState};
-use tribunal_actors::decider::{Decider, Step};
 use tribunal_actors::ports::journal::JournalReader;
 use tribunal_schema::Digest;
 use tribunal_schema::answer::FailureClass;
@@ -81,16 +80,7 @@ pub(super) async fn walk(
         if last_accepted == Some(stride.version) {
             account.accepted_state = Some(stride.after.clone());
         }
-        let step = Step {
-            stream: &stream,
-            version: stride.version,
-            before: stride.before,
-            event: stride.event,
-            after: stride.after,
-        };
-        for change in Chunk::views(&step) {
-            fold.apply(&change, stride.at);
-        }
+        stride.fold_into(&stream, fold);
         Ok(())
     })
     .await?;

@@ -4,7 +4,6 @@
 use super::verification::{Breach, Break, Stop};
 use super::walk::{Stride, Walk};
 use std::collections::BTreeMap;
-use tribunal_actors::decider::{Decider, Step};
 use tribunal_actors::ports::journal::JournalReader;
 use tribunal_actors::run::{Run, RunState};
 use tribunal_actors::verdict::{Facts, gate};
@@ -35,16 +34,7 @@ pub(super) async fn walk(
     let mut account = Account::default();
     let walk = Walk::<Run>::through(reader, run, stream.clone(), |stride| {
         account.note(&stride).map_err(|(breach, what)| Break::new(&stream, Some(stride.version), breach, what))?;
-        let step = Step {
-            stream: &stream,
-            version: stride.version,
-            before: stride.before,
-            event: stride.event,
-            after: stride.after,
-        };
-        for change in Run::views(&step) {
-            fold.apply(&change, stride.at);
-        }
+        stride.fold_into(&stream, fold);
         Ok(())
     })
     .await?;

@@ -2,13 +2,14 @@
 //! chain, and whether each event is allowed where it stands.
 
 use super::verification::{Breach, Break, Stop};
-use tribunal_actors::decider::Decider;
+use tribunal_actors::decider::{Decider, Step};
 use tribunal_actors::ports::journal::JournalReader;
 use tribunal_schema::Digest;
 use tribunal_schema::codec::decode;
 use tribunal_schema::envelope::{RecordedEvent, chain};
 use tribunal_schema::ids::{CommandId, EventId, RunId, StreamId};
 use tribunal_schema::units::{InstantMs, Version};
+use tribunal_schema::view::ViewFold;
 
 /// Events a page.
 const PAGE: u32 = 1000;
@@ -33,6 +34,16 @@ pub(super) struct Stride<'a, D: Decider> {
     pub before_digest: Digest,
     pub digest: Digest,
     pub at: InstantMs,
+}
+
+impl<D: Decider> Stride<'_, D> {
+    /// Folds what the views make of this event.
+    pub fn fold_into(&self, stream: &StreamId, fold: &mut ViewFold) {
+        let step = Step { stream, version: self.version, before: self.before, event: self.event, after: self.after };
+        for change in D::views(&step) {
+            fold.apply(&change, self.at);
+        }
+    }
 }
 
 impl<D: Decider> Walk<D> {

@@ -6,6 +6,8 @@ pub(crate) mod bench;
 mod evals;
 mod evaluators;
 mod limits;
+#[cfg(target_os = "linux")]
+mod memory;
 mod responses;
 mod retries;
 mod secrets;
