@@ -2,7 +2,7 @@
 //! evaluators word by word, loading them is asynchronous.
 
 use crate::config::EvaluatorCatalog;
-use crate::evaluator::{Catalog, Options};
+use crate::evaluator::{Catalog, Options, ReferenceError};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,6 +38,10 @@ impl EvaluatorCatalog for ProfileCatalog {
     fn resolve(&self, reference: &str) -> Result<EvaluatorPin, String> {
         let resolved = self.runtime.block_on(self.catalog.resolve(reference, &self.base));
         let resolution = resolved.map_err(|error| {
+            if reference.starts_with("std/") && matches!(error, ReferenceError::UnknownName { .. }) {
+                // Which ones there are is the hint, made of `references`.
+                return "std has no evaluator of that name".to_owned();
+            }
             let words = format!("{:#}", anyhow::Error::new(error));
             // The profile's own words name the reference already.
             words.strip_prefix(&format!("{reference}: ")).map(str::to_owned).unwrap_or(words)

@@ -5,9 +5,7 @@ use super::input::{Input, Narrowing, prepare};
 use super::store::StoreArg;
 use super::trial::{Conduct, conduct};
 use crate::agent::{MockAgent, Options, demo};
-use crate::journal::sqlite::SqliteJournal;
 use std::io::Write;
-use std::sync::Arc;
 
 /// See a trial of a built-in support agent
 #[derive(Clone, Debug, clap::Args)]
@@ -38,9 +36,9 @@ pub async fn execute(args: DemoArgs) -> anyhow::Result<u8> {
     let narrowing = Narrowing::default();
     let input = Input { profile, dataset, narrowing, target_url: Some(agent.chat_url()) };
     let prepared = prepare(catalog.clone(), input).await?;
-    let journal = Arc::new(SqliteJournal::open(&args.store.dir)?);
+    let opened = args.store.journal().await?;
     let code = conduct(Conduct {
-        journal,
+        opened,
         catalog,
         submission: Some(prepared.submission),
         resumed: None,

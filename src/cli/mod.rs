@@ -23,7 +23,6 @@ mod trial;
 pub mod validate;
 
 use crate::evaluator::{COMPILE_SUBCOMMAND, Catalog, compile_child_main};
-use crate::journal::sqlite::SqliteReader;
 use clap::{Parser, Subcommand};
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -129,9 +128,9 @@ async fn execute(command: Command) -> anyhow::Result<ExitCode> {
             tokio::task::spawn_blocking(move || args.execute(&catalog, &mut std::io::stdout(), &mut std::io::stderr()))
                 .await??
         }
-        Command::Runs(args) => runs::execute(&args, &SqliteReader::open(&args.store.dir)?).await?,
-        Command::Results(args) => results::execute(&args, &SqliteReader::open(&args.store.dir)?).await?,
-        Command::Events(args) => events::execute(&args, &SqliteReader::open(&args.store.dir)?).await?,
+        Command::Runs(args) => runs::execute(&args, &*args.store.reader().await?).await?,
+        Command::Results(args) => results::execute(&args, &*args.store.reader().await?).await?,
+        Command::Events(args) => events::execute(&args, &*args.store.reader().await?).await?,
         Command::Replay(command) => replay::execute(command).await?,
         Command::Quarantine(command) => quarantine::execute(command).await?,
         Command::Evaluator(args) => return evaluator::execute(args).await,

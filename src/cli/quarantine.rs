@@ -6,9 +6,9 @@
 
 use super::store::{StoreArg, resolve_run};
 use crate::chance::SystemChance;
+use crate::daemon::store::OpenStore;
 use crate::daemon::{TEAM, follow_up::follow_up, load_run};
 use crate::evaluator::{Catalog, Options};
-use crate::journal::sqlite::{SqliteJournal, SqliteReader};
 use serde_json::json;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,12 +19,11 @@ use tribunal_actors::attempt::Attempt;
 use tribunal_actors::chunk::{Chunk, ChunkCommand, ChunkState};
 use tribunal_actors::decider::Decider;
 use tribunal_actors::operator::{Act, Operator, QUARANTINE_DISCARD, QUARANTINE_RELEASE};
-use tribunal_actors::ports::chance::Chance;
 use tribunal_actors::ports::journal::JournalReader;
 use tribunal_actors::run::RunCommand;
 use tribunal_actors::shell::{Settings, Shell};
 use tribunal_schema::events::{Intervention, OperatorActed};
-use tribunal_schema::ids::{ChunkId, ExecutionKey, Incarnation, RunId, StreamId};
+use tribunal_schema::ids::{ChunkId, ExecutionKey, RunId, StreamId};
 use tribunal_schema::view::{QuarantineRow, QuarantineStatus};
 
 /// Rows that are looked at, at most.
@@ -143,12 +142,12 @@ fn as_json(waiting: &Waiting) -> serde_json::Value {
 }
 
 async fn list(args: ListArgs) -> anyhow::Result<u8> {
-    let reader = SqliteReader::open(&args.store.dir)?;
+    let reader = args.store.reader().await?;
     let run = match &args.run {
-        Some(text) => Some(resolve_run(&reader, &args.store, text).await?),
+        Some(text) => Some(resolve_run(&*reader, &args.store, text).await?),
         None => None,
     };
-    let waiting = waiting(&reader, run, args.all).await?;
+    let waiting = waiting(&*reader, run, args.all).await?;
     let mut out = std::io::stdout().lock();
     for one in &waiting {
         if args.json {
@@ -173,14 +172,14 @@ async fn list(args: ListArgs) -> anyhow::Result<u8> {
 }
 
 async fn show(args: ShowArgs) -> anyhow::Result<u8> {
-    let reader = SqliteReader::open(&args.store.dir)?;
-    let run = resolve_run(&reader, &args.store, &args.run).await?;
+    let reader = args.store.reader().await?;
+    let run = resolve_run(&*reader, &args.store, &args.run).await?;
     let wanted = |one: &Waiting| args.case.as_ref().is_none_or(|case| one.case == *case);
-    let found: Vec<Waiting> = waiting(&reader, Some(run), true).await?.into_iter().filter(wanted).collect();
+    let found: Vec<Waiting> = waiting(&*reader, Some(run), true).await?.into_iter().filter(wanted).collect();
     anyhow::ensure!(!found.is_empty(), "nothing that fits was ever in quarantine for run {run}");
     let mut out = std::io::stdout().lock();
     for one in &found {
-        let attempt = load::<Attempt>(&reader, &StreamId::Attempt(one.row.attempt)).await?.state;
+        let attempt = load::<Attempt>(&*reader, &StreamId::Attempt(one.row.attempt)).await?.state;
         if args.json {
             let mut shown = as_json(one);
             shown["started"] = json!(attempt.started.as_deref());
@@ -195,18 +194,13 @@ async fn show(args: ShowArgs) -> anyhow::Result<u8> {
         if let Some(started) = &attempt.started {
             writeln!(out, "sent     attempt {} with Idempotency-Key {}", started.number, started.idempotency_key)?;
         }
-        writeln!(
-            out,
-            "history  tribunal events --stream attempt-{} --store {}",
-            row.attempt,
-            args.store.dir.display()
-        )?;
+        writeln!(out, "history  tribunal events --stream attempt-{}{}", row.attempt, args.store.option())?;
     }
     Ok(0)
 }
 
 async fn decide(args: DecideArgs, action: &'static str) -> anyhow::Result<u8> {
-    let journal = Arc::new(SqliteJournal::open(&args.store.dir)?);
+    let OpenStore { journal, holder } = args.store.journal().await?;
     let run = resolve_run(&*journal, &args.store, &args.run).await?;
     let all = waiting(&*journal, Some(run), false).await?;
     let chosen: Vec<&Waiting> =
@@ -226,7 +220,7 @@ async fn decide(args: DecideArgs, action: &'static str) -> anyhow::Result<u8> {
     let shell = Shell {
         directory: Directory::here(journal.clone()),
         chance: Arc::new(SystemChance),
-        holder: Incarnation(SystemChance.ulid()),
+        holder,
         team: TEAM.into(),
         settings: Arc::new(Settings::default()),
         focus: Arc::default(),
@@ -305,7 +299,7 @@ fn tell(args: &DecideArgs, run: RunId, action: &str, changed: usize, follow: Opt
         (false, _) => None,
     };
     if let Some(next) = next {
-        writeln!(out, "carry on: tribunal run --resume {next} --store {}", args.store.dir.display())?;
+        writeln!(out, "carry on: tribunal run --resume {next}{}", args.store.option())?;
     }
     Ok(())
 }

@@ -60,7 +60,7 @@ async fn json_of(store: &Recorded, line: &[&str]) -> Value {
 }
 
 fn arg() -> StoreArg {
-    StoreArg { dir: ".tribunal".into() }
+    StoreArg { address: ".tribunal".parse().expect("a folder") }
 }
 
 #[tokio::test]
@@ -79,7 +79,7 @@ async fn a_run_that_is_not_there_is_refused_with_what_to_do() {
     assert_eq!(error.to_string(), format!("no run {stranger} in store .tribunal; `tribunal runs` lists them"));
     let error = resolve_run(&store, &arg(), "newest\u{1b}").await.expect_err("no id");
     assert!(error.to_string().starts_with("\"newest\\u{1b}\" is no run id"), "{error}");
-    let other = StoreArg { dir: "my store".into() };
+    let other = StoreArg { address: "my store".parse().expect("a folder") };
     let error = resolve_run(&Recorded::default(), &other, "latest").await.expect_err("empty");
     assert_eq!(
         error.to_string(),

@@ -7,7 +7,6 @@
 //! there is no such run.
 
 use super::store::{StoreArg, resolve_run};
-use crate::journal::sqlite::SqliteReader;
 use crate::replay::{Advance, verify_watched};
 use std::io::{IsTerminal, Write};
 use tribunal_actors::ports::journal::JournalReader;
@@ -43,8 +42,8 @@ pub struct VerifyArgs {
 pub async fn execute(command: ReplayCommand) -> anyhow::Result<u8> {
     match command {
         ReplayCommand::Verify(args) => {
-            let reader = SqliteReader::open(&args.store.dir)?;
-            verify(&args, &reader, &mut std::io::stdout()).await
+            let reader = args.store.reader().await?;
+            verify(&args, &*reader, &mut std::io::stdout()).await
         }
     }
 }

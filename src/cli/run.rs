@@ -4,10 +4,8 @@ use super::catalog;
 use super::input::{Input, Narrowing, prepare};
 use super::store::{StoreArg, resolve_run};
 use super::trial::{Conduct, conduct};
-use crate::journal::sqlite::SqliteJournal;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
 use tribunal_actors::ports::journal::JournalReader;
 use tribunal_schema::Digest;
 use tribunal_schema::ids::RunId;
@@ -63,24 +61,25 @@ pub async fn execute(args: RunArgs) -> anyhow::Result<u8> {
         }
         (_, _) => None,
     };
-    let journal = Arc::new(SqliteJournal::open(&args.store.dir)?);
+    let opened = args.store.journal().await?;
+    let journal = &*opened.journal;
     let wanted = prepared.as_ref().map(|prepared| prepared.submission.plan().digest());
     let resumed = match &args.resume {
-        Some(text) => resumable(&*journal, &args.store, text, wanted).await?,
+        Some(text) => resumable(journal, &args.store, text, wanted).await?,
         None => {
-            hint_at_unfinished(&*journal, wanted).await?;
+            hint_at_unfinished(journal, wanted).await?;
             None
         }
     };
     if args.resume.is_some() && resumed.is_none() && prepared.is_none() {
-        anyhow::bail!("no unfinished run in store {}: nothing to resume", args.store.dir.display());
+        anyhow::bail!("no unfinished run in store {}: nothing to resume", args.store.address);
     }
     for warning in prepared.iter().flat_map(|prepared| &prepared.warnings) {
         writeln!(std::io::stderr(), "{warning}")?;
     }
     let submission = prepared.map(|prepared| prepared.submission);
     conduct(Conduct {
-        journal,
+        opened,
         catalog,
         submission,
         resumed,

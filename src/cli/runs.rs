@@ -43,7 +43,7 @@ pub(super) async fn write(
     if args.json {
         writeln!(out, "{}", json!({"runs": rows.iter().map(row_json).collect::<Vec<_>>()}))?;
     } else if rows.is_empty() {
-        writeln!(people, "no runs in store {}", escaped(&args.store.dir.display().to_string()))?;
+        writeln!(people, "no runs in store {}", escaped(&args.store.address.to_string()))?;
     } else {
         let mut table = Table::new(&["run", "planned (UTC)", "~profile", "~dataset", "result", ">score"]);
         for row in &rows {

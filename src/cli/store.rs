@@ -1,8 +1,9 @@
 //! The store that a command reads, and the run it is about.
 
+use crate::daemon::store::{OpenStore, StoreAddress};
 use crate::report::text::escaped;
 use clap::Args;
-use std::path::PathBuf;
+use std::sync::Arc;
 use tribunal_actors::ports::journal::{Failure, JournalReader};
 use tribunal_schema::ids::RunId;
 
@@ -13,19 +14,29 @@ pub const DEFAULT_STORE: &str = ".tribunal";
 #[derive(Clone, Debug, Args)]
 pub struct StoreArg {
     /// The folder that holds the journal
-    #[arg(long = "store", value_name = "DIR", env = "TRIBUNAL_STORE", default_value = DEFAULT_STORE)]
-    pub dir: PathBuf,
+    #[arg(long = "store", value_name = "DIR", env = "TRIBUNAL_STORE", hide_env_values = true, default_value = DEFAULT_STORE)]
+    pub address: StoreAddress,
 }
 
 impl StoreArg {
     /// What commands that a report offers must name; `None` for the default store.
     pub fn named(&self) -> Option<String> {
-        (self.dir.as_os_str() != DEFAULT_STORE).then(|| self.dir.display().to_string())
+        Some(self.address.to_string()).filter(|address| address != DEFAULT_STORE)
+    }
+
+    /// Opens the store for reading.
+    pub async fn reader(&self) -> anyhow::Result<Arc<dyn JournalReader>> {
+        Ok(self.address.reader().await?)
+    }
+
+    /// Opens the store for writing.
+    pub async fn journal(&self) -> anyhow::Result<OpenStore> {
+        Ok(self.address.journal().await?)
     }
 
     /// The option to repeat in an offered command, with a space before it.
-    fn option(&self) -> String {
-        self.named().map(|dir| format!(" --store {}", crate::report::text::shell_word(&dir))).unwrap_or_default()
+    pub fn option(&self) -> String {
+        self.named().map(|store| format!(" --store {}", crate::report::text::shell_word(&store))).unwrap_or_default()
     }
 }
 
@@ -68,7 +79,7 @@ pub enum NoRun {
 /// # Errors
 /// Says what to do when there is no such run.
 pub async fn resolve_run(reader: &dyn JournalReader, store: &StoreArg, text: &str) -> Result<RunId, NoRun> {
-    let named = || escaped(&store.dir.display().to_string()).into_owned();
+    let named = || escaped(&store.address.to_string()).into_owned();
     if text.eq_ignore_ascii_case("latest") {
         let newest = reader.runs(1).await?;
         let newest = newest.first().map(|row| row.run);

@@ -3,10 +3,10 @@
 
 use super::store::StoreArg;
 use crate::chance::SystemChance;
+use crate::daemon::store::OpenStore;
 use crate::daemon::submit::Submission;
-use crate::daemon::{Process, load_run};
+use crate::daemon::{Process, Targets, load_run};
 use crate::evaluator::{Catalog, ComponentSource};
-use crate::journal::sqlite::SqliteJournal;
 use crate::report::progress::{Mode, Progress};
 use crate::report::{Look, RunReport};
 use async_trait::async_trait;
@@ -18,6 +18,7 @@ use tribunal_actors::ports::journal::{Journal, JournalReader};
 use tribunal_actors::shell::Settings;
 use tribunal_schema::Digest;
 use tribunal_schema::ids::RunId;
+use tribunal_schema::profile::Profile;
 use tribunal_schema::view::{RunRow, RunStatus};
 
 /// The exit code of an interrupted command: 128 + SIGINT.
@@ -30,7 +31,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// What is conducted.
 pub struct Conduct {
     /// The store.
-    pub journal: Arc<SqliteJournal>,
+    pub opened: OpenStore,
     /// The evaluators.
     pub catalog: Arc<Catalog>,
     /// What to submit when nothing is resumed.
@@ -60,25 +61,32 @@ enum Ended {
 /// # Errors
 /// When the store cannot be used.
 pub async fn conduct(conduct: Conduct) -> anyhow::Result<u8> {
-    let Conduct { journal, catalog, submission, resumed, store, json, no_progress } = conduct;
-    let lanes = lanes(&*journal, submission.as_ref(), resumed).await?;
-    let mut interrupts = Interrupts::listen()?;
+    let Conduct { opened, catalog, submission, resumed, store, json, no_progress } = conduct;
+    let journal = opened.journal.clone();
+    let Some(profile) = profile_of(&*journal, submission.as_ref(), resumed).await? else {
+        anyhow::bail!("nothing to run");
+    };
     let run = resumed.unwrap_or_else(|| RunId(SystemChance.ulid()));
+    let over = journal.run(run).await?.as_ref().is_some_and(is_over);
+    if !over {
+        refuse_unusable_secrets(&profile)?;
+    }
+    let lanes = vec![profile.lane.clone()];
+    let mut interrupts = Interrupts::listen()?;
     if resumed.is_some() {
         // Before anything works: an answer that is examined without its evaluators is errored.
-        ensure_components(&journal, &catalog, run).await?;
-        let over = journal.run(run).await?.as_ref().is_some_and(is_over);
+        ensure_components(&*journal, &catalog, run).await?;
         eprintln_line(&if over { format!("run {run} has ended") } else { format!("carrying on with run {run}") });
     }
-    let settings = settings(submission.as_ref());
-    let mut process = Process::start(journal.clone(), catalog.clone(), settings, lanes, Some(run)).await?;
+    let settings = settings(&profile);
+    let mut process = Process::start(opened, catalog.clone(), settings, lanes, Some(run)).await?;
     match (resumed, submission) {
         (Some(_), _) => {}
         (None, Some(submission)) => submission.submit_as(run, &process.shell, &catalog).await?,
         (None, None) => anyhow::bail!("nothing to run"),
     }
     let mode = Mode::of_stderr(no_progress);
-    let ended = watch(&journal, run, &mut process, &mut interrupts, mode).await?;
+    let ended = watch(&*journal, run, &mut process, &mut interrupts, mode).await?;
     if matches!(ended, Ended::Interrupted) {
         eprintln_line("interrupted; calls in flight are finished, once more stops at once");
     }
@@ -107,32 +115,38 @@ pub async fn conduct(conduct: Conduct) -> anyhow::Result<u8> {
 }
 
 fn resume_with(run: RunId, store: &StoreArg) -> String {
-    format!("tribunal run --resume {run} --store {}", store.dir.display())
+    format!("tribunal run --resume {run}{}", store.option())
 }
 
-fn settings(submission: Option<&Submission>) -> Settings {
-    let in_flight = submission.map_or(64, |submission| submission.profile.target.max_in_flight as usize);
-    let size = submission
-        .map_or(100, |submission| (submission.profile.chunk_size * submission.profile.repeats).max(1) as usize);
+fn settings(profile: &Profile) -> Settings {
+    let in_flight = profile.target.max_in_flight as usize;
+    let size = (profile.chunk_size * profile.repeats).max(1) as usize;
     // Enough chunks to keep every call in flight while others end, few enough to stay small.
     let chunk_permits = (in_flight * 2).div_ceil(size.min(128)).clamp(4, 64);
     Settings { chunk_permits, ..Settings::default() }
 }
 
-/// The lanes of the run.
-async fn lanes(
+/// The profile of the run.
+async fn profile_of(
     reader: &dyn JournalReader,
     submission: Option<&Submission>,
     resumed: Option<RunId>,
-) -> anyhow::Result<Vec<String>> {
+) -> anyhow::Result<Option<Profile>> {
     if let Some(run) = resumed {
         let live = load_run(reader, run).await?;
-        return Ok(live.planned.iter().map(|planned| planned.plan.profile.lane.clone()).collect());
+        return Ok(live.planned.map(|planned| planned.plan.profile.clone()));
     }
-    Ok(submission.iter().map(|submission| submission.profile.lane.clone()).collect())
+    Ok(submission.map(|submission| submission.profile.clone()))
 }
 
-struct Components<'a>(&'a SqliteJournal);
+/// A run that cannot make one call must not end in a verdict about the agent.
+fn refuse_unusable_secrets(profile: &Profile) -> anyhow::Result<()> {
+    let obstacles = Targets.obstacles(profile);
+    anyhow::ensure!(obstacles.is_empty(), "the target was not called: {}", obstacles.join("; "));
+    Ok(())
+}
+
+struct Components<'a>(&'a dyn JournalReader);
 
 #[async_trait]
 impl ComponentSource for Components<'_> {
@@ -141,7 +155,7 @@ impl ComponentSource for Components<'_> {
     }
 }
 
-async fn ensure_components(journal: &SqliteJournal, catalog: &Catalog, run: RunId) -> anyhow::Result<()> {
+async fn ensure_components(journal: &dyn JournalReader, catalog: &Catalog, run: RunId) -> anyhow::Result<()> {
     let state = load_run(journal, run).await?;
     if let Some(planned) = &state.planned {
         catalog.ensure(&planned.plan.profile, &Components(journal)).await?;
@@ -151,7 +165,7 @@ async fn ensure_components(journal: &SqliteJournal, catalog: &Catalog, run: RunI
 
 /// Waits for the end of a run, showing how far it is.
 async fn watch(
-    journal: &SqliteJournal,
+    journal: &dyn Journal,
     run: RunId,
     process: &mut Process,
     interrupts: &mut Interrupts,

@@ -5,25 +5,25 @@
 //! again. `submit` writes the plan of a run; `target` makes targets from profiles.
 
 pub mod follow_up;
+pub mod store;
 pub mod submit;
 mod target;
 
 pub use target::Targets;
 
+use self::store::OpenStore;
 use crate::broker::in_process::InProcessBroker;
 use crate::chance::SystemChance;
 use crate::evaluator::Catalog;
-use crate::journal::sqlite::SqliteJournal;
 use std::sync::Arc;
 use tribunal_actors::aggregate::{CommandError, Directory, load};
 use tribunal_actors::ports::broker::Broker;
-use tribunal_actors::ports::chance::Chance;
-use tribunal_actors::ports::journal::{Failure, Journal, JournalReader};
+use tribunal_actors::ports::journal::{Failure, JournalReader};
 use tribunal_actors::run::{Run, RunState};
 use tribunal_actors::shell::{Settings, Shell};
 use tribunal_actors::supervise::{self, Supervisors};
 use tribunal_actors::worker::{self, RunAdapters, Worker};
-use tribunal_schema::ids::{Incarnation, RunId, StreamId};
+use tribunal_schema::ids::{RunId, StreamId};
 
 /// The team of an embedded store's runs.
 pub const TEAM: &str = "local";
@@ -53,13 +53,13 @@ impl Process {
     /// # Errors
     /// When the store cannot be written.
     pub async fn start(
-        journal: Arc<SqliteJournal>,
+        opened: OpenStore,
         catalog: Arc<Catalog>,
         settings: Settings,
         lanes: Vec<String>,
         focus: Option<RunId>,
     ) -> Result<Process, Failure> {
-        let holder = Incarnation(SystemChance.ulid());
+        let OpenStore { journal, holder } = opened;
         let revoked = journal.leases_revoke_others(holder).await?;
         if revoked > 0 {
             tracing::info!(leases = revoked, "leases of a dead process were revoked");

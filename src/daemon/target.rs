@@ -11,10 +11,20 @@ use tribunal_schema::profile::Profile;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Targets;
 
+impl Targets {
+    /// What keeps this process from calling a profile's target, before it calls it.
+    pub fn obstacles(&self, profile: &Profile) -> Vec<String> {
+        self.resolver(profile).unusable(&profile.target)
+    }
+
+    fn resolver(&self, profile: &Profile) -> SecretResolver {
+        SecretResolver::environment(SecretPolicy::referenced_by(&profile.target))
+    }
+}
+
 impl TargetSetup for Targets {
     fn target(&self, profile: &Profile) -> Result<Arc<dyn Target>, String> {
-        let resolver = SecretResolver::environment(SecretPolicy::referenced_by(&profile.target));
-        let target = ChatTarget::new(&profile.target, resolver).map_err(|error| error.to_string())?;
+        let target = ChatTarget::new(&profile.target, self.resolver(profile)).map_err(|error| error.to_string())?;
         Ok(Arc::new(target))
     }
 }

@@ -63,12 +63,16 @@ impl SecretPolicy {
     /// for the command line, where the author of the profile and the owner of the
     /// environment are one person.
     pub fn referenced_by(config: &TargetConfig) -> SecretPolicy {
-        let texts = std::iter::once(&config.url).chain(config.headers.values());
-        let names = texts
-            .filter_map(|text| Template::parse(text).ok())
-            .flat_map(|template| template.names().map(str::to_owned).collect::<Vec<_>>());
-        SecretPolicy { names: Allowed::only(names), hosts: Allowed::Any }
+        SecretPolicy { names: Allowed::only(referenced(config)), hosts: Allowed::Any }
     }
+}
+
+/// The names of the secrets in a target's configuration; one may occur several times.
+fn referenced(config: &TargetConfig) -> impl Iterator<Item = String> {
+    let texts = std::iter::once(&config.url).chain(config.headers.values());
+    texts
+        .filter_map(|text| Template::parse(text).ok())
+        .flat_map(|template| template.names().map(str::to_owned).collect::<Vec<_>>())
 }
 
 type Source = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -109,6 +113,13 @@ impl SecretResolver {
             }
         }
         Ok(text)
+    }
+
+    /// Why each secret that a target's configuration references cannot be used now; empty when all
+    /// can. Names only, never values.
+    pub fn unusable(&self, config: &TargetConfig) -> Vec<String> {
+        let names: BTreeSet<String> = referenced(config).collect();
+        names.iter().filter_map(|name| self.read(name).err()).collect()
     }
 
     /// Whether a host may receive secrets; an error in words if not.

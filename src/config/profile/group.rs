@@ -248,9 +248,11 @@ fn unresolved(reading: &mut Reading<'_>, field: Field<'_>, reference: &str, reas
         return reading.warn(field.node.at, message, "");
     }
     let known = reading.catalog.references();
-    let hint = match known.is_empty() {
-        true => "see: tribunal evaluator list".into(),
-        false => near::hint(reference, known.iter().map(String::as_str)),
+    let hint = match (reference.starts_with("std/"), known.is_empty()) {
+        (true, false) => near::hint(reference, known.iter().map(String::as_str)),
+        (true, true) => "see: tribunal evaluator list".into(),
+        // What a component of one's own has is in the reason.
+        (false, _) => String::new(),
     };
     reading.refuse(field.node.at, format!("the evaluator `{reference}` is not known: {reason}"), hint);
 }

@@ -4,7 +4,6 @@ use super::bench::{Bench, Ended, SAYS_IT};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use std::path::Path;
-use tribunal_schema::answer::FailureClass;
 
 const CANARY: &str = "cnry-7Qx!9vKp2LmZt4Rw8+Ye";
 
@@ -97,15 +96,14 @@ async fn secret_that_the_agent_echoes_everywhere_is_found_nowhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn missing_variable_is_named_and_nobody_is_called() {
+async fn missing_variables_are_all_named_before_anything_is_called() {
     let bench = Bench::new("[]").await;
-    let target = ", headers: { authorization: \"Bearer ${env:TRIAL_UNSET_TOKEN}\" }";
-    bench.profile(target, &format!("attempts: {{ max: 3, backoff: 1ms }}\n{SAYS_IT}"));
-    bench.echo_cases(1);
-    let ended = bench.run(&[]).await;
-    assert_eq!((ended.code, bench.calls().len()), (3, 0), "{ended:?}");
-    let failures = bench.failures(ended.run()).await;
-    assert_eq!(failures.len(), 1, "asking again would not set it");
-    assert_eq!(failures[0].class, FailureClass::Configuration);
-    assert!(failures[0].message.contains("TRIAL_UNSET_TOKEN"), "{}", failures[0].message);
+    let target =
+        ", headers: { authorization: \"Bearer ${env:TOKEN_A}\", x-key: \"${env:TOKEN_B}\", x: \"${env:TOKEN_C}\" }";
+    bench.profile(target, SAYS_IT);
+    bench.echo_cases(3);
+    let ended = bench.run_with(&[], &[("TOKEN_B", "abc"), ("TOKEN_C", "long enough")]).await;
+    assert_eq!((ended.code, ended.stdout.as_str(), bench.calls().len()), (1, "", 0), "{ended:?}");
+    let told = "the secret TOKEN_A is not set in the environment; the secret TOKEN_B has only 3 characters";
+    assert!(ended.stderr.contains(told) && !ended.stderr.contains("TOKEN_C"), "{}", ended.stderr);
 }

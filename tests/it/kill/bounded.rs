@@ -2,14 +2,12 @@
 
 use crate::world::{Bench, until};
 use serde_json::Value;
-use std::sync::Arc;
 use tribunal::agent::{MockAgent, Options as AgentOptions};
 use tribunal::config::{EvaluatorCatalog, match_cases, read_dataset, read_profile};
 use tribunal::daemon::Process;
+use tribunal::daemon::store::StoreAddress;
 use tribunal::daemon::submit::Submission;
 use tribunal::evaluator::{Catalog, Options};
-use tribunal::journal::sqlite::SqliteJournal;
-use tribunal_actors::ports::journal::JournalReader;
 use tribunal_actors::shell::Settings;
 use tribunal_schema::profile::EvaluatorPin;
 use tribunal_schema::view::RunStatus;
@@ -47,10 +45,11 @@ async fn three_runs() {
     let pin = catalog.resolve("std/contains", bench.path()).await.expect("std is there").pin;
     let submission = submission(&bench, &Pinned(pin));
 
-    let journal = Arc::new(SqliteJournal::open(&bench.store("one")).expect("a store"));
+    let opened = StoreAddress::Folder(bench.store("one")).journal().await.expect("a store");
+    let journal = opened.journal.clone();
     let settings = Settings { chunk_permits: 16, ..Settings::default() };
     let lanes = vec![submission.profile.lane.clone()];
-    let process = Process::start(journal.clone(), catalog.clone(), settings, lanes, None).await.expect("a process");
+    let process = Process::start(opened, catalog.clone(), settings, lanes, None).await.expect("a process");
     let mut runs = vec![];
     for _ in 0..RUNS {
         runs.push(submission.clone().submit(&process.shell, &catalog).await.expect("a run"));

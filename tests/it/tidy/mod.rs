@@ -19,11 +19,10 @@ use std::sync::LazyLock;
 use tree::Tree;
 
 /// Files that may be longer than [`prose::LINES_MAX`], and why.
-const LONG_FILES: [(&str, &str); 9] = [
+const LONG_FILES: [(&str, &str); 8] = [
     ("actors/src/chunk/state.rs", "one fold over every event of a chunk, with its small steps"),
     ("actors/src/ports/journal.rs", "the port is one table of rows, refusals and promises, read from top to bottom"),
     ("evaluators/std/src/tools.rs", "both evaluators of tool calls share the one matching of calls"),
-    ("src/replay/verify.rs", "one walk over a run, in the order in which breaks are told"),
     ("src/report/testing.rs", "an in-memory journal and the one scenario that reports are shown of"),
     ("schema/src/view.rs", "the rows of every view with their one fold"),
     ("src/agent/tests.rs", "a table of faults, one test each"),
