@@ -10,6 +10,7 @@ mod demo;
 pub mod evaluator;
 mod events;
 mod input;
+mod measure;
 pub mod mock_agent;
 mod quarantine;
 #[cfg(test)]
@@ -65,6 +66,9 @@ enum Command {
     Dataset(DatasetCommand),
     /// List, show and try evaluators
     Evaluator(evaluator::EvaluatorArgs),
+    /// Measure a store
+    #[command(subcommand, hide = true)]
+    Measure(measure::MeasureCommand),
     /// Be an agent that does as it is told, for tests
     MockAgent(mock_agent::MockAgentArgs),
 }
@@ -133,6 +137,7 @@ async fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Events(args) => events::execute(&args, &*args.store.reader().await?).await?,
         Command::Replay(command) => replay::execute(command).await?,
         Command::Quarantine(command) => quarantine::execute(command).await?,
+        Command::Measure(command) => measure::execute(command).await?,
         Command::Evaluator(args) => return evaluator::execute(args).await,
         Command::MockAgent(args) => return mock_agent::execute(args).await,
     };
