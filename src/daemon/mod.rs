@@ -60,7 +60,7 @@ impl Process {
         focus: Option<RunId>,
     ) -> Result<Process, Failure> {
         let OpenStore { journal, holder } = opened;
-        let revoked = journal.leases_revoke_others(holder).await?;
+        let revoked = journal.leases_revoke_dead(holder).await?;
         if revoked > 0 {
             tracing::info!(leases = revoked, "leases of a dead process were revoked");
         }

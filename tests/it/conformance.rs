@@ -25,3 +25,29 @@ mod sqlite {
 
     tribunal_actors::journal_conformance!(fresh());
 }
+
+mod postgres {
+    use crate::postgres::Cluster;
+    use std::sync::Arc;
+    use tribunal::journal::postgres::PostgresJournal;
+    use tribunal_actors::ports::journal::Journal;
+    use tribunal_actors::testing::conformance::Harness;
+    use tribunal_schema::ids::Incarnation;
+
+    struct Database(Arc<PostgresJournal>);
+
+    impl Harness for Database {
+        fn journal(&self) -> Arc<dyn Journal> {
+            Arc::clone(&self.0) as Arc<dyn Journal>
+        }
+    }
+
+    async fn fresh() -> Database {
+        let url = Cluster::shared().database().await;
+        let holder = Incarnation(ulid::Ulid::generate());
+        let journal = PostgresJournal::open(&url.parse().expect("an address"), holder).await.expect("a journal");
+        Database(Arc::new(journal))
+    }
+
+    tribunal_actors::journal_conformance!(fresh().await);
+}

@@ -7,6 +7,7 @@ mod conformance;
 mod evaluator;
 mod faults;
 mod kill;
+mod postgres;
 mod sqlite_store;
 mod tidy;
 mod world;

@@ -556,8 +556,9 @@ pub trait JournalReader: Send + Sync {
     /// Events of a stream after a version, ascending, at most `limit`.
     async fn read_stream(&self, stream: &StreamId, after: Version, limit: u32) -> Result<Vec<RecordedEvent>, Failure>;
 
-    /// Events by filter in the feed's order, after a position (exclusive; `None` = from the start,
-    /// or from the end when descending).
+    /// Events by filter in the feed's order: an event appears when nothing can appear before it any
+    /// more, which on a server may be a moment after its commit. After a position (exclusive;
+    /// `None` = from the start, or from the end when descending).
     async fn read_feed(
         &self,
         filter: &EventFilter,
@@ -660,9 +661,9 @@ pub trait Journal: JournalReader {
     /// Leases whose time is over, oldest first.
     async fn leases_due(&self, limit: u32) -> Result<Vec<LeaseRow>, Failure>;
 
-    /// Ends the time of every lease that another incarnation than `holder` has: only for a
-    /// store that one process writes at a time. Gives how many.
-    async fn leases_revoke_others(&self, holder: Incarnation) -> Result<u64, Failure>;
+    /// Ends the time of every lease whose holder is known to be dead. In a store that one process
+    /// writes at a time that is everybody but `holder`. Gives how many.
+    async fn leases_revoke_dead(&self, holder: Incarnation) -> Result<u64, Failure>;
 
     /// Keeps a message that cannot be understood, with its bytes and why.
     async fn poison_put(&self, body: &[u8], reason: &str) -> Result<(), Failure>;

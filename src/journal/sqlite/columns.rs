@@ -4,10 +4,8 @@
 use rusqlite::types::Type;
 use rusqlite::{Connection, Row};
 use std::str::FromStr;
-use tribunal_actors::ports::journal::Desired;
 use tribunal_schema::Digest;
 use tribunal_schema::envelope::RecordedEvent;
-use tribunal_schema::events::ChunkEnd;
 use tribunal_schema::ids::{ChunkId, ExecutionKey, RunId};
 use tribunal_schema::sql::sqlite as sql;
 use tribunal_schema::units::{DurationMs, InstantMs, Version};
@@ -114,37 +112,6 @@ pub(super) fn rows<T>(
     row: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<Vec<T>> {
     connection.prepare_cached(statement)?.query_map(params, row)?.collect()
-}
-
-/// The column's word for how a chunk ended.
-pub(super) const fn end_name(end: ChunkEnd) -> &'static str {
-    match end {
-        ChunkEnd::Completed => "completed",
-        ChunkEnd::Quarantined => "quarantined",
-        ChunkEnd::Failed => "failed",
-        ChunkEnd::Cancelled => "cancelled",
-    }
-}
-
-/// How a chunk ended, of its word.
-pub(super) fn end_named(word: &str) -> Option<ChunkEnd> {
-    [ChunkEnd::Completed, ChunkEnd::Quarantined, ChunkEnd::Failed, ChunkEnd::Cancelled]
-        .into_iter()
-        .find(|end| end_name(*end) == word)
-}
-
-/// The column's word for what workers should do.
-pub(super) const fn desired_name(desired: Desired) -> &'static str {
-    match desired {
-        Desired::Running => "running",
-        Desired::Paused => "paused",
-        Desired::Stopped => "stopped",
-    }
-}
-
-/// What workers should do, of its word.
-pub(super) fn desired_named(word: &str) -> Option<Desired> {
-    [Desired::Running, Desired::Paused, Desired::Stopped].into_iter().find(|desired| desired_name(*desired) == word)
 }
 
 fn unreadable(index: usize, reason: String) -> rusqlite::Error {

@@ -15,6 +15,7 @@
 use super::columns;
 use super::error::Stop;
 use super::lock::StoreLock;
+use crate::journal::touched::Touched;
 use rusqlite::Connection;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -33,43 +34,6 @@ const QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// What a job weighs beside its bodies.
 const JOB_BYTES: usize = 512;
 
-/// What a transaction changed that somebody may wait for.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Touched(u8);
-
-impl Touched {
-    pub(super) const READY: Touched = Touched(1);
-    pub(super) const OUTBOX: Touched = Touched(2);
-    pub(super) const SETTLEMENT: Touched = Touched(4);
-    pub(super) const INTENT: Touched = Touched(8);
-    pub(super) const LEASE: Touched = Touched(16);
-    pub(super) const RUN: Touched = Touched(32);
-    pub(super) const DESIRED: Touched = Touched(64);
-
-    const fn has(self, other: Touched) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    /// Wakes everybody who waits, and whoever comes next: a waiter that was busy must not miss it.
-    fn tell(self, hints: &Hints) {
-        let told = [
-            (Touched::READY, &hints.ready),
-            (Touched::OUTBOX, &hints.outbox),
-            (Touched::SETTLEMENT, &hints.settlement),
-            (Touched::INTENT, &hints.create),
-            (Touched::INTENT, &hints.cancel),
-            (Touched::INTENT, &hints.judge),
-            (Touched::DESIRED, &hints.desired),
-            (Touched::LEASE, &hints.lease),
-            (Touched::RUN, &hints.run),
-        ];
-        for (_, hint) in told.into_iter().filter(|(flag, _)| self.has(*flag)) {
-            hint.notify_waiters();
-            hint.notify_one();
-        }
-    }
-}
-
 /// The transaction that a job works in.
 pub(super) struct Transaction<'a> {
     /// The connection.
@@ -82,7 +46,7 @@ pub(super) struct Transaction<'a> {
 impl Transaction<'_> {
     /// Notes that something changed that somebody may wait for.
     pub(super) fn touch(&self, what: Touched) {
-        self.touched.set(Touched(self.touched.get().0 | what.0));
+        self.touched.set(self.touched.get().and(what));
     }
 }
 

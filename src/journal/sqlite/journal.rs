@@ -6,6 +6,7 @@ use super::error::{OpenError, Stop};
 use super::lock::StoreLock;
 use super::reader::SqliteReader;
 use super::{JOURNAL_FILE, leases, outbox, ready, rows, schema, unit};
+use crate::journal::shape;
 use async_trait::async_trait;
 use std::path::Path;
 use std::sync::Arc;
@@ -79,8 +80,8 @@ impl Drop for SqliteJournal {
 #[async_trait]
 impl Journal for SqliteJournal {
     async fn append(&self, unit: AppendUnit) -> Result<Appended, AppendError> {
-        check_blobs(&unit)?;
-        self.coordinator.run(unit::weight(&unit), move |transaction| unit::write(transaction, &unit)).await
+        shape::check(&unit)?;
+        self.coordinator.run(shape::weight(&unit), move |transaction| unit::write(transaction, &unit)).await
     }
 
     fn hints(&self) -> Arc<Hints> {
@@ -88,7 +89,7 @@ impl Journal for SqliteJournal {
     }
 
     async fn put_blob(&self, digest: Digest, bytes: Arc<[u8]>) -> Result<(), Failure> {
-        check_blob(digest, &bytes).map_err(Failure::new)?;
+        shape::check_blob(digest, &bytes).map_err(Failure::new)?;
         self.write(bytes.len(), move |transaction| rows::blob_put(transaction, digest, &bytes)).await
     }
 
@@ -152,29 +153,13 @@ impl Journal for SqliteJournal {
         self.reader.read(move |connection| leases::due(connection, limit)).await
     }
 
-    async fn leases_revoke_others(&self, holder: Incarnation) -> Result<u64, Failure> {
+    async fn leases_revoke_dead(&self, holder: Incarnation) -> Result<u64, Failure> {
         self.write(0, move |transaction| leases::revoke_others(transaction, holder)).await
     }
 
     async fn poison_put(&self, body: &[u8], reason: &str) -> Result<(), Failure> {
         let (body, reason) = (body.to_vec(), reason.to_owned());
         self.write(body.len(), move |transaction| outbox::poison_put(transaction, &body, &reason)).await
-    }
-}
-
-/// Digests are computed by the callers, side by side, and not in the one writing thread.
-fn check_blobs(unit: &AppendUnit) -> Result<(), AppendError> {
-    unit.rows.iter().try_for_each(|row| match row {
-        Row::BlobPut { digest, bytes } => check_blob(*digest, bytes).map_err(AppendError::Invalid),
-        _ => Ok(()),
-    })
-}
-
-fn check_blob(digest: Digest, bytes: &[u8]) -> Result<(), String> {
-    let found = Digest::of(bytes);
-    match found == digest {
-        true => Ok(()),
-        false => Err(format!("the bytes of blob {digest} have digest {found}")),
     }
 }
 

@@ -5,9 +5,11 @@
 //! the expiry may come, and no instant belongs to both.
 
 use super::columns::{self, after, integer};
-use super::coordinator::{Touched, Transaction};
+use super::coordinator::Transaction;
 use super::error::Stop;
 use super::rows::execute;
+use crate::journal::touched::Touched;
+use crate::journal::words;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use tribunal_actors::ports::journal::{LeaseRow, Refusal, Renewal, StaleReason};
 use tribunal_schema::ids::{ChunkId, GrantId, Incarnation};
@@ -102,7 +104,7 @@ pub(super) fn renew(
         Ok(Renewal {
             chunk: columns::chunk(row, 0)?,
             term: LeaseTerm(columns::count(row, 2)?),
-            desired: columns::word(row, 3, columns::desired_named)?,
+            desired: columns::word(row, 3, words::desired_named)?,
         })
     })?;
     renewals.sort_unstable_by_key(|renewal| renewal.chunk);

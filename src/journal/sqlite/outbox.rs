@@ -1,9 +1,11 @@
 //! The pages that supervisors work off: outbox, settlements, intents, plan rows.
 
 use super::columns::{self, after, integer};
-use super::coordinator::{Touched, Transaction};
+use super::coordinator::Transaction;
 use super::error::Stop;
 use super::rows::execute;
+use crate::journal::touched::Touched;
+use crate::journal::words;
 use rusqlite::{Connection, params};
 use tribunal_actors::ports::journal::{Intent, IntentKind, OutboxMessage, OutboxRow, PlanRow};
 use tribunal_actors::ports::journal::{Settlement, SettlementRow};
@@ -63,7 +65,7 @@ pub(super) fn settlements(connection: &Connection, limit: u32) -> rusqlite::Resu
         let settlement = Settlement {
             chunk: columns::chunk(row, 0)?,
             version: Version(columns::count(row, 2)?),
-            end: columns::word(row, 3, columns::end_named)?,
+            end: columns::word(row, 3, words::end_named)?,
             tally: columns::json(row, 4)?,
         };
         Ok(SettlementRow { settlement, digest: columns::digest(row, 5)? })

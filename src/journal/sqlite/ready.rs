@@ -1,9 +1,10 @@
 //! Ready rows, as dispatch and the sweep work through them.
 
 use super::columns::{self, integer};
-use super::coordinator::{Touched, Transaction};
+use super::coordinator::Transaction;
 use super::error::Stop;
 use super::rows::execute;
+use crate::journal::touched::Touched;
 use rusqlite::{Connection, params};
 use tribunal_actors::ports::journal::ReadyRow;
 use tribunal_schema::ids::RunId;

@@ -5,10 +5,12 @@
 //! transaction excludes its grant, expiry and release by itself. Leases are in
 //! [`super::leases`].
 
-use super::columns::{after, desired_name, end_name, integer};
-use super::coordinator::{Touched, Transaction};
+use super::columns::{after, integer};
+use super::coordinator::Transaction;
 use super::error::Stop;
 use super::{leases, unit};
+use crate::journal::touched::Touched;
+use crate::journal::words::{desired_name, end_name};
 use rusqlite::{ErrorCode, OptionalExtension, ffi, params};
 use tribunal_actors::ports::journal::{Desired, Guard, OutboxMessage, PlanRow, Refusal, Row, Settlement};
 use tribunal_schema::Digest;

@@ -5,33 +5,20 @@
 //! stand, then guards, then events, rows in their order, views in theirs.
 
 use super::columns::{self, integer};
-use super::coordinator::{Touched, Transaction};
+use super::coordinator::Transaction;
 use super::error::Stop;
 use super::{rows, views};
+use crate::journal::touched::Touched;
 use rusqlite::{OptionalExtension, params};
-use std::collections::BTreeSet;
-use tribunal_actors::ports::journal::{AppendError, AppendUnit, Appended, Expected, Row, StreamAppend};
+use tribunal_actors::ports::journal::{AppendError, AppendUnit, Appended, Expected, StreamAppend};
 use tribunal_schema::Digest;
 use tribunal_schema::envelope::{NewEvent, Origin, RecordedEvent, chain, envelope_text};
 use tribunal_schema::ids::{CommandId, EventId, StreamId};
 use tribunal_schema::sql::sqlite as sql;
 use tribunal_schema::units::Version;
 
-/// The bytes that a unit keeps in memory while it waits.
-pub(super) fn weight(unit: &AppendUnit) -> usize {
-    let events = unit.appends.iter().flat_map(|append| &append.events).map(|event| event.payload.len() + 256);
-    let bodies = unit.rows.iter().map(|row| match row {
-        Row::BlobPut { bytes, .. } => bytes.len(),
-        Row::OutboxPut(message) => message.body.len(),
-        Row::PlanPut(row) => row.seeded.len(),
-        _ => 64,
-    });
-    events.sum::<usize>() + bodies.sum::<usize>() + unit.views.len() * 256
-}
-
 /// Writes a unit, or finds it written.
 pub(super) fn write(transaction: &Transaction<'_>, unit: &AppendUnit) -> Result<Appended, Stop> {
-    check_shape(unit)?;
     let places = unit
         .appends
         .iter()
@@ -58,20 +45,6 @@ pub(super) fn write(transaction: &Transaction<'_>, unit: &AppendUnit) -> Result<
         transaction.touch(Touched::RUN);
     }
     Ok(Appended { events })
-}
-
-/// Refuses what no database could write.
-fn check_shape(unit: &AppendUnit) -> Result<(), Stop> {
-    let mut streams = BTreeSet::new();
-    for append in &unit.appends {
-        if append.events.is_empty() {
-            return Err(Stop::invalid(format!("nothing is appended to stream {}", append.stream)));
-        }
-        if unit.appends.len() > 1 && !streams.insert(&append.stream) {
-            return Err(Stop::invalid(format!("stream {} occurs twice", append.stream)));
-        }
-    }
-    Ok(())
 }
 
 /// The end of a stream.

@@ -2,10 +2,9 @@
 
 use super::columns::{chunk as chunk_id, count, digest, execution as execution_key, json, parsed, parsed_optional};
 use super::columns::{word, word_optional};
+use crate::journal::words::{failure_named, outcome_named, verdict_named};
 use rusqlite::Row;
 use tribunal_actors::ports::journal::Progress;
-use tribunal_schema::answer::FailureClass;
-use tribunal_schema::score::{ExecutionOutcome, Verdict};
 use tribunal_schema::units::{InstantMs, LeaseTerm, ScorePpm};
 use tribunal_schema::view::{ChunkRow, ChunkStatus, ExecutionRow, FindingRow, OutcomeRow};
 use tribunal_schema::view::{QuarantineRow, QuarantineStatus, RunRow, RunStatus};
@@ -101,18 +100,4 @@ fn score(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<ScorePpm>> {
     let Some(ppm) = row.get::<_, Option<u32>>(index)? else { return Ok(None) };
     let out_of_range = rusqlite::Error::IntegralValueOutOfRange(index, i64::from(ppm));
     ScorePpm::new(ppm).map(Some).ok_or(out_of_range)
-}
-
-fn verdict_named(word: &str) -> Option<Verdict> {
-    [Verdict::Pass, Verdict::Fail, Verdict::Inconclusive].into_iter().find(|verdict| verdict.to_string() == word)
-}
-
-fn outcome_named(word: &str) -> Option<ExecutionOutcome> {
-    let all =
-        [ExecutionOutcome::Passed, ExecutionOutcome::Failed, ExecutionOutcome::Errored, ExecutionOutcome::Abstained];
-    all.into_iter().find(|outcome| outcome.name() == word)
-}
-
-fn failure_named(word: &str) -> Option<FailureClass> {
-    FailureClass::ALL.into_iter().find(|class| class.name() == word)
 }

@@ -3,9 +3,10 @@
 //! change of a row that does not exist changes nothing here too.
 
 use super::columns::integer;
-use super::coordinator::{Touched, Transaction};
+use super::coordinator::Transaction;
 use super::error::Stop;
 use super::rows::execute;
+use crate::journal::touched::Touched;
 use rusqlite::params;
 use serde::Serialize;
 use tribunal_schema::canonical::canonical_text;

@@ -31,6 +31,7 @@ async fn count(journal: &dyn Journal, filter: EventFilter) -> usize {
 pub async fn the_feed_filters_by_each_field(journal: Arc<dyn Journal>) {
     let journal = &*journal;
     fill(journal).await;
+    feed_shows(journal, 6).await;
     let all = EventFilter::default;
     let (run, stream) = (Some(run_id(2)), Some(StreamId::Attempt(attempt_id(4))));
     assert_eq!(count(journal, all()).await, 6);
@@ -61,6 +62,7 @@ pub async fn pages_of_the_feed_meet_without_gap_or_repeat(journal: Arc<dyn Journ
     for task in tasks.collect::<Vec<_>>() {
         task.await.unwrap().unwrap();
     }
+    feed_shows(&*journal, 50).await;
     for descending in [false, true] {
         let mut seen = Vec::new();
         let mut after = None;

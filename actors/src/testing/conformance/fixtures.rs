@@ -99,6 +99,15 @@ pub async fn events_of(journal: &dyn Journal, stream: &StreamId) -> Vec<tribunal
     journal.read_stream(stream, Version(0), 1_000).await.expect("a stream")
 }
 
+/// Waits until the feed shows this many events: one that was committed appears when whatever it
+/// must not overtake has ended, and on a server others work at the same time.
+pub async fn feed_shows(journal: &dyn Journal, events: usize) {
+    let all = EventFilter::default();
+    while journal.read_feed(&all, None, false, 1_000).await.expect("a feed").len() < events {
+        tokio::task::yield_now().await;
+    }
+}
+
 /// Waits until the journal's clock has reached an instant.
 pub async fn wait_until(journal: &dyn Journal, instant: InstantMs) {
     while journal.now().await.expect("a clock") < instant {

@@ -112,8 +112,8 @@ pub async fn a_renewal_tells_what_the_run_wants(journal: Arc<dyn Journal>) {
 pub async fn the_leases_of_other_incarnations_are_ended(journal: Arc<dyn Journal>) {
     let (journal, chunk) = (&*journal, chunk_id(1, 0));
     put(journal, vec![grant(chunk, 1, 1, LONG, LONG)]).await;
-    assert_eq!(journal.leases_revoke_others(holder(1)).await.unwrap(), 0);
-    assert_eq!(journal.leases_revoke_others(holder(2)).await.unwrap(), 1);
+    assert_eq!(journal.leases_revoke_dead(holder(1)).await.unwrap(), 0);
+    assert_eq!(journal.leases_revoke_dead(holder(2)).await.unwrap(), 1);
     assert_eq!(refusal(journal.append(guarded(1, guard(chunk, 1, 1))).await), stale(StaleReason::Expired, 1));
     assert_eq!(journal.leases_due(10).await.unwrap().len(), 1);
     put(journal, vec![Row::LeaseExpire { chunk, term: LeaseTerm(1) }]).await;

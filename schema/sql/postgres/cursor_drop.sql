@@ -1,0 +1,1 @@
+DELETE FROM cursors WHERE run = $1::text

@@ -1,0 +1,1 @@
+INSERT INTO cursors (run) VALUES ($1::text) ON CONFLICT (run) DO NOTHING

@@ -1,0 +1,7 @@
+-- What changes leases excludes every guard on them, and comes before anything is read.
+SELECT leases.run, leases.chunk_number, leases.term, leases.grant_id, leases.expires_at, leases.hard_deadline_at
+FROM leases
+JOIN unnest($1::text[], $2::bigint[]) AS wanted (run, chunk_number)
+  ON wanted.run = leases.run AND wanted.chunk_number = leases.chunk_number
+ORDER BY leases.run, leases.chunk_number
+FOR UPDATE OF leases

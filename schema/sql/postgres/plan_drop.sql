@@ -1,0 +1,1 @@
+DELETE FROM plan_rows WHERE run = $1::text

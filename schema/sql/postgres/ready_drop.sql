@@ -1,0 +1,1 @@
+DELETE FROM ready WHERE run = $1::text AND chunk_number = $2::bigint

@@ -1,0 +1,1 @@
+SELECT DISTINCT lane FROM ready ORDER BY lane

@@ -1,0 +1,5 @@
+-- The first time after $1 ms, then after twice as long, and so on; the shift ends where it means for ever.
+UPDATE ready
+SET published_at = NULL
+WHERE published_at IS NOT NULL
+  AND published_at <= $2::bigint - ($1::bigint << least(publications - 1, 20)::integer)

@@ -1,0 +1,1 @@
+UPDATE ready SET published_at = NULL WHERE published_at IS NOT NULL

@@ -1,0 +1,5 @@
+SELECT run, team, profile, profile_version, dataset, plan_digest, cases, executions, status, reason, verdict,
+  score_ppm, created_at, ended_at
+FROM runs
+ORDER BY created_at DESC, run DESC
+LIMIT $1::bigint

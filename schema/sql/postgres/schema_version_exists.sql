@@ -1,0 +1,1 @@
+SELECT to_regclass('tribunal.schema_versions') IS NOT NULL

@@ -1,0 +1,1 @@
+DELETE FROM settlements WHERE run = $1::text AND chunk_number = $2::bigint AND version <= $3::bigint

@@ -1,0 +1,6 @@
+//! Postgres: what only a server that many processes write can do, and what the
+//! adapter owes to that. On real servers, started by the tests.
+
+pub(crate) mod cluster;
+
+pub(crate) use cluster::{Cluster, client};
