@@ -28,8 +28,10 @@ pub mod sqlite {
     pub use super::Migration;
 
     /// All migrations, ascending from version 1.
-    pub const MIGRATIONS: &[Migration] =
-        &[Migration { version: 1, sql: include_str!("../sql/sqlite/migrations/0001_journal.sql") }];
+    pub const MIGRATIONS: &[Migration] = &[
+        Migration { version: 1, sql: include_str!("../sql/sqlite/migrations/0001_journal.sql") },
+        Migration { version: 2, sql: include_str!("../sql/sqlite/migrations/0002_outbox_by_run.sql") },
+    ];
 
     statements! {
         BLOB_PUT = "sqlite/blob_put.sql",

@@ -6,6 +6,7 @@
 //! interrupted.
 
 mod catalog;
+mod database;
 mod demo;
 pub mod evaluator;
 mod events;
@@ -64,6 +65,10 @@ enum Command {
     /// Check datasets
     #[command(subcommand)]
     Dataset(DatasetCommand),
+    /// Bring a store to this version's schema
+    Migrate(database::DatabaseArgs),
+    /// See whether a store can be trusted with a journal
+    Doctor(database::DatabaseArgs),
     /// List, show and try evaluators
     Evaluator(evaluator::EvaluatorArgs),
     /// Measure a store
@@ -137,6 +142,8 @@ async fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Events(args) => events::execute(&args, &*args.store.reader().await?).await?,
         Command::Replay(command) => replay::execute(command).await?,
         Command::Quarantine(command) => quarantine::execute(command).await?,
+        Command::Migrate(args) => database::migrate(&args).await?,
+        Command::Doctor(args) => database::doctor(&args).await?,
         Command::Measure(command) => measure::execute(command).await?,
         Command::Evaluator(args) => return evaluator::execute(args).await,
         Command::MockAgent(args) => return mock_agent::execute(args).await,

@@ -10,11 +10,11 @@ use tribunal_schema::ids::RunId;
 /// Where a store is when nobody says.
 pub const DEFAULT_STORE: &str = ".tribunal";
 
-/// `--store DIR`.
+/// `--store STORE`.
 #[derive(Clone, Debug, Args)]
 pub struct StoreArg {
-    /// The folder that holds the journal
-    #[arg(long = "store", value_name = "DIR", env = "TRIBUNAL_STORE", hide_env_values = true, default_value = DEFAULT_STORE)]
+    /// The journal: a folder, or postgres://USER@HOST:PORT/DATABASE (a password may come as PGPASSWORD)
+    #[arg(long = "store", value_name = "STORE", env = "TRIBUNAL_STORE", hide_env_values = true, default_value = DEFAULT_STORE)]
     pub address: StoreAddress,
 }
 

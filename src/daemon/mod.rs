@@ -64,7 +64,7 @@ impl Process {
         if revoked > 0 {
             tracing::info!(leases = revoked, "leases of a dead process were revoked");
         }
-        journal.ready_unpublish(None).await?;
+        journal.ready_unpublish(None, focus).await?;
         let shell = Shell {
             directory: Directory::here(journal),
             chance: Arc::new(SystemChance),

@@ -156,7 +156,7 @@ pub enum Row {
         /// The chunk.
         chunk: ChunkId,
     },
-    /// Puts a message that must be published; one with a known dedupe key is dropped silently.
+    /// Puts a message that must be published, about the run of the unit's origin; one with a known dedupe key is dropped silently.
     OutboxPut(OutboxMessage),
     /// Puts what the run must still hear about the chunk's end; a higher version replaces, a lower or equal one changes nothing.
     SettlementPut(Settlement),
@@ -623,18 +623,25 @@ pub trait Journal: JournalReader {
     /// The lanes that have ready rows.
     async fn ready_lanes(&self) -> Result<Vec<String>, Failure>;
 
-    /// Published ready rows of a lane that nobody has claimed.
-    async fn ready_outstanding(&self, lane: &str) -> Result<u32, Failure>;
+    /// Published ready rows of a lane that nobody has claimed, of one run or all.
+    async fn ready_outstanding(&self, lane: &str, only: Option<RunId>) -> Result<u32, Failure>;
 
     /// When the next ready row is due that is not due now.
     async fn ready_next_due(&self) -> Result<Option<InstantMs>, Failure>;
 
     /// Makes ready rows unpublished again whose publication is older than `age` doubled at each
-    /// time; `None` = all of them (the broker lost everything). Gives how many.
-    async fn ready_unpublish(&self, age: Option<DurationMs>) -> Result<u64, Failure>;
+    /// time; `None` = all of them (the broker lost everything). Of one run or all. Gives how many.
+    async fn ready_unpublish(&self, age: Option<DurationMs>, only: Option<RunId>) -> Result<u64, Failure>;
 
-    /// Claims a batch of the outbox for `window`: available ones, oldest first.
-    async fn outbox_claim(&self, token: ClaimToken, window: DurationMs, limit: u32) -> Result<Vec<OutboxRow>, Failure>;
+    /// Claims a batch of the outbox for `window`: available ones, oldest first; those put for one
+    /// run, or all.
+    async fn outbox_claim(
+        &self,
+        token: ClaimToken,
+        window: DurationMs,
+        only: Option<RunId>,
+        limit: u32,
+    ) -> Result<Vec<OutboxRow>, Failure>;
 
     /// Deletes published rows, where the token still holds them. Gives how many.
     async fn outbox_confirm(&self, token: ClaimToken, ids: &[u64]) -> Result<u64, Failure>;

@@ -54,13 +54,14 @@ impl Duty for Dispatch {
     }
 
     async fn run_once(&self) -> Result<Again, CommandError> {
+        let only = self.shell.focus.get().copied();
         for lane in self.shell.journal().ready_lanes().await? {
-            let outstanding = self.shell.journal().ready_outstanding(&lane).await?;
+            let outstanding = self.shell.journal().ready_outstanding(&lane, only).await?;
             let room = self.room().saturating_sub(outstanding);
             if room == 0 {
                 continue;
             }
-            for row in self.shell.journal().ready_due(&lane, self.shell.focus.get().copied(), room).await? {
+            for row in self.shell.journal().ready_due(&lane, only, room).await? {
                 match self.dispatch(&row).await {
                     Err(error) if concerns_one(&error) => {
                         tracing::warn!(chunk = %row.chunk, %error, "chunk could not be dispatched");

@@ -33,7 +33,8 @@ impl Duty for Outbox {
         let journal = self.shell.journal();
         let settings = &self.shell.settings;
         let token = ClaimToken(self.shell.chance.ulid());
-        let batch = journal.outbox_claim(token, settings.outbox_window, settings.outbox_batch).await?;
+        let only = self.shell.focus.get().copied();
+        let batch = journal.outbox_claim(token, settings.outbox_window, only, settings.outbox_batch).await?;
         if batch.is_empty() {
             return Ok(Again::Later);
         }

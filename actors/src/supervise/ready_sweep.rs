@@ -25,7 +25,8 @@ impl Duty for ReadySweep {
 
     async fn run_once(&self) -> Result<Again, CommandError> {
         let journal = self.shell.journal();
-        let again = journal.ready_unpublish(Some(self.shell.settings.ready_age)).await?;
+        let again =
+            journal.ready_unpublish(Some(self.shell.settings.ready_age), self.shell.focus.get().copied()).await?;
         if again > 0 {
             tracing::info!(chunks = again, "offers stayed unclaimed and are published again");
             journal.hints().ready.notify_one();

@@ -1,7 +1,7 @@
 WITH available AS (
   SELECT id
   FROM outbox_delivery_queue
-  WHERE available_at <= $3::bigint
+  WHERE available_at <= $3::bigint AND ($5::text IS NULL OR run = $5::text)
   ORDER BY id
   LIMIT $4::bigint
   FOR UPDATE SKIP LOCKED

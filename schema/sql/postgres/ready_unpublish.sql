@@ -3,3 +3,4 @@ UPDATE ready
 SET published_at = NULL
 WHERE published_at IS NOT NULL
   AND published_at <= $2::bigint - ($1::bigint << least(publications - 1, 20)::integer)
+  AND ($3::text IS NULL OR run = $3::text)

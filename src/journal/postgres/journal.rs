@@ -101,20 +101,26 @@ impl Journal for PostgresJournal {
         self.queues().ready_lanes().await
     }
 
-    async fn ready_outstanding(&self, lane: &str) -> Result<u32, Failure> {
-        self.queues().ready_outstanding(lane).await
+    async fn ready_outstanding(&self, lane: &str, only: Option<RunId>) -> Result<u32, Failure> {
+        self.queues().ready_outstanding(lane, only).await
     }
 
     async fn ready_next_due(&self) -> Result<Option<InstantMs>, Failure> {
         self.queues().ready_next_due().await
     }
 
-    async fn ready_unpublish(&self, age: Option<DurationMs>) -> Result<u64, Failure> {
-        self.queues().ready_unpublish(age).await
+    async fn ready_unpublish(&self, age: Option<DurationMs>, only: Option<RunId>) -> Result<u64, Failure> {
+        self.queues().ready_unpublish(age, only).await
     }
 
-    async fn outbox_claim(&self, token: ClaimToken, window: DurationMs, limit: u32) -> Result<Vec<OutboxRow>, Failure> {
-        self.queues().outbox_claim(token, window, limit).await
+    async fn outbox_claim(
+        &self,
+        token: ClaimToken,
+        window: DurationMs,
+        only: Option<RunId>,
+        limit: u32,
+    ) -> Result<Vec<OutboxRow>, Failure> {
+        self.queues().outbox_claim(token, window, only, limit).await
     }
 
     async fn outbox_confirm(&self, token: ClaimToken, ids: &[u64]) -> Result<u64, Failure> {

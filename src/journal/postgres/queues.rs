@@ -47,8 +47,9 @@ impl Queues<'_> {
         self.link.rows(sql::READY_LANES, &[]).await?.iter().map(|row| columns::text(row, 0)).collect()
     }
 
-    pub(super) async fn ready_outstanding(&self, lane: &str) -> Result<u32, Failure> {
-        let row = self.link.row(sql::READY_OUTSTANDING, &[&columns::kept(lane)]).await?;
+    pub(super) async fn ready_outstanding(&self, lane: &str, only: Option<RunId>) -> Result<u32, Failure> {
+        let row =
+            self.link.row(sql::READY_OUTSTANDING, &[&columns::kept(lane), &only.map(|run| run.to_string())]).await?;
         row.map_or(Ok(0), |row| columns::count(&row, 0))
     }
 
@@ -58,13 +59,14 @@ impl Queues<'_> {
         Ok(columns::plain::<Option<i64>>(&row, 0)?.map(InstantMs))
     }
 
-    pub(super) async fn ready_unpublish(&self, age: Option<DurationMs>) -> Result<u64, Failure> {
+    pub(super) async fn ready_unpublish(&self, age: Option<DurationMs>, only: Option<RunId>) -> Result<u64, Failure> {
+        let only = only.map(|run| run.to_string());
         let changed = match age {
-            None => self.link.execute(sql::READY_UNPUBLISH_ALL, &[]).await?,
+            None => self.link.execute(sql::READY_UNPUBLISH_ALL, &[&only]).await?,
             Some(age) => {
                 let now = now(self.link).await?;
                 let age = i64::try_from(age.0).unwrap_or(i64::MAX);
-                self.link.execute(sql::READY_UNPUBLISH, &[&age, &now.0]).await?
+                self.link.execute(sql::READY_UNPUBLISH, &[&age, &now.0, &only]).await?
             }
         };
         self.touched(changed, Touched::READY);
@@ -75,11 +77,15 @@ impl Queues<'_> {
         &self,
         token: ClaimToken,
         window: DurationMs,
+        only: Option<RunId>,
         limit: u32,
     ) -> Result<Vec<OutboxRow>, Failure> {
         let now = now(self.link).await?;
         let (token, until) = (token.to_string(), after(now, window));
-        let rows = self.link.rows(sql::OUTBOX_CLAIM, &[&token, &until, &now.0, &i64::from(limit)]).await?;
+        let rows = self
+            .link
+            .rows(sql::OUTBOX_CLAIM, &[&token, &until, &now.0, &i64::from(limit), &only.map(|run| run.to_string())])
+            .await?;
         let row = |row: &tokio_postgres::Row| {
             let (dedupe_key, routing_key) = (columns::text(row, 2)?, columns::text(row, 3)?);
             let message = OutboxMessage { dedupe_key, routing_key, body: columns::plain(row, 4)? };

@@ -17,7 +17,7 @@ use tribunal_actors::mutant::Mutant;
 use tribunal_actors::ports::journal::*;
 use tribunal_schema::Digest;
 use tribunal_schema::canonical::canonical_text;
-use tribunal_schema::envelope::{RecordedEvent, chain, envelope_text};
+use tribunal_schema::envelope::{Origin, RecordedEvent, chain, envelope_text};
 use tribunal_schema::ids::{ChunkId, EventId, GrantId, StreamId};
 use tribunal_schema::sql::postgres as sql;
 use tribunal_schema::units::{InstantMs, LeaseTerm, ReadySeq};
@@ -75,7 +75,7 @@ impl Writing {
             self.append(&unit.origin, append, &mut part.events);
         }
         for row in &unit.rows {
-            self.row(row, &mut part)?;
+            self.row(&unit.origin, row, &mut part)?;
         }
         for change in &unit.views {
             part.statements.extend(views::statements(change, self.ground.now, &mut part.touched)?);
@@ -124,12 +124,7 @@ impl Writing {
     }
 
     /// Appends to one stream behind its head.
-    fn append(
-        &self,
-        origin: &tribunal_schema::envelope::Origin,
-        append: &StreamAppend,
-        events: &mut Vec<RecordedEvent>,
-    ) {
+    fn append(&self, origin: &Origin, append: &StreamAppend, events: &mut Vec<RecordedEvent>) {
         let head = self.ground.head(&append.stream);
         let (mut version, mut digest) = (head.version, head.digest);
         for (index, event) in append.events.iter().enumerate() {
@@ -154,7 +149,7 @@ impl Writing {
         }
     }
 
-    fn row(&self, row: &Row, part: &mut Part) -> Refusing<()> {
+    fn row(&self, origin: &Origin, row: &Row, part: &mut Part) -> Refusing<()> {
         let now = self.ground.now;
         let statement = match row {
             Row::ReadyPut { chunk, ready_seq, lane, due_in } => {
@@ -216,7 +211,10 @@ impl Writing {
             Row::OutboxPut(message) => {
                 part.touch(Touched::OUTBOX);
                 let (key, routing) = (kept(&message.dedupe_key).into_owned(), kept(&message.routing_key).into_owned());
-                Statement::new(sql::OUTBOX_PUT, values![key, routing, message.body.clone(), now.0])
+                Statement::new(
+                    sql::OUTBOX_PUT,
+                    values![key, routing, message.body.clone(), now.0, origin.run.map(|run| run.to_string())],
+                )
             }
             Row::SettlementPut(settlement) => {
                 part.touch(Touched::SETTLEMENT);

@@ -27,6 +27,9 @@ pub struct SqliteJournal {
 }
 
 impl SqliteJournal {
+    /// The schema of a store that was opened for writing.
+    pub const SCHEMA: u32 = schema::KNOWN;
+
     /// Opens the store in a folder for writing; makes folder and store where there are none and
     /// migrates an older schema. Fails at once when somebody else writes it.
     pub fn open(store: &Path) -> Result<SqliteJournal, OpenError> {
@@ -102,21 +105,27 @@ impl Journal for SqliteJournal {
         self.reader.read(ready::lanes).await
     }
 
-    async fn ready_outstanding(&self, lane: &str) -> Result<u32, Failure> {
+    async fn ready_outstanding(&self, lane: &str, only: Option<RunId>) -> Result<u32, Failure> {
         let lane = lane.to_owned();
-        self.reader.read(move |connection| ready::outstanding(connection, &lane)).await
+        self.reader.read(move |connection| ready::outstanding(connection, &lane, only)).await
     }
 
     async fn ready_next_due(&self) -> Result<Option<InstantMs>, Failure> {
         self.reader.read(ready::next_due).await
     }
 
-    async fn ready_unpublish(&self, age: Option<DurationMs>) -> Result<u64, Failure> {
-        self.write(0, move |transaction| ready::unpublish(transaction, age)).await
+    async fn ready_unpublish(&self, age: Option<DurationMs>, only: Option<RunId>) -> Result<u64, Failure> {
+        self.write(0, move |transaction| ready::unpublish(transaction, age, only)).await
     }
 
-    async fn outbox_claim(&self, token: ClaimToken, window: DurationMs, limit: u32) -> Result<Vec<OutboxRow>, Failure> {
-        self.write(0, move |transaction| outbox::claim(transaction, token, window, limit)).await
+    async fn outbox_claim(
+        &self,
+        token: ClaimToken,
+        window: DurationMs,
+        only: Option<RunId>,
+        limit: u32,
+    ) -> Result<Vec<OutboxRow>, Failure> {
+        self.write(0, move |transaction| outbox::claim(transaction, token, window, only, limit)).await
     }
 
     async fn outbox_confirm(&self, token: ClaimToken, ids: &[u64]) -> Result<u64, Failure> {

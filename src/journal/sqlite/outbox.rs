@@ -18,9 +18,16 @@ pub(super) fn claim(
     transaction: &Transaction<'_>,
     token: ClaimToken,
     window: DurationMs,
+    only: Option<RunId>,
     limit: u32,
 ) -> Result<Vec<OutboxRow>, Stop> {
-    let claim = params![token.to_string(), after(transaction.now, window), transaction.now.0, limit];
+    let claim = params![
+        token.to_string(),
+        after(transaction.now, window),
+        transaction.now.0,
+        limit,
+        only.map(|run| run.to_string())
+    ];
     let mut claimed = columns::rows(transaction.connection, sql::OUTBOX_CLAIM, claim, |row| {
         let message = OutboxMessage { dedupe_key: row.get(2)?, routing_key: row.get(3)?, body: row.get(4)? };
         Ok(OutboxRow { id: columns::count(row, 0)?, attempts: row.get(1)?, message })

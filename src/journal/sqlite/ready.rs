@@ -35,8 +35,10 @@ pub(super) fn lanes(connection: &Connection) -> rusqlite::Result<Vec<String>> {
 }
 
 /// How many rows of a lane are published and unclaimed.
-pub(super) fn outstanding(connection: &Connection, lane: &str) -> rusqlite::Result<u32> {
-    connection.prepare_cached(sql::READY_OUTSTANDING)?.query_row([lane], |row| row.get(0))
+pub(super) fn outstanding(connection: &Connection, lane: &str, only: Option<RunId>) -> rusqlite::Result<u32> {
+    connection
+        .prepare_cached(sql::READY_OUTSTANDING)?
+        .query_row(params![lane, only.map(|run| run.to_string())], |row| row.get(0))
 }
 
 /// When the next row is due that is not due now.
@@ -47,10 +49,15 @@ pub(super) fn next_due(connection: &Connection) -> rusqlite::Result<Option<Insta
 }
 
 /// Makes rows unpublished again, those that are too old or all.
-pub(super) fn unpublish(transaction: &Transaction<'_>, age: Option<DurationMs>) -> Result<u64, Stop> {
+pub(super) fn unpublish(
+    transaction: &Transaction<'_>,
+    age: Option<DurationMs>,
+    only: Option<RunId>,
+) -> Result<u64, Stop> {
+    let only = only.map(|run| run.to_string());
     let changed = match age {
-        Some(age) => execute(transaction, sql::READY_UNPUBLISH, params![integer(age.0)?, transaction.now.0])?,
-        None => execute(transaction, sql::READY_UNPUBLISH_ALL, [])?,
+        Some(age) => execute(transaction, sql::READY_UNPUBLISH, params![integer(age.0)?, transaction.now.0, only])?,
+        None => execute(transaction, sql::READY_UNPUBLISH_ALL, [only])?,
     };
     if changed > 0 {
         transaction.touch(Touched::READY);

@@ -15,6 +15,7 @@ use rusqlite::{ErrorCode, OptionalExtension, ffi, params};
 use tribunal_actors::ports::journal::{Desired, Guard, OutboxMessage, PlanRow, Refusal, Row, Settlement};
 use tribunal_schema::Digest;
 use tribunal_schema::canonical::canonical_text;
+use tribunal_schema::envelope::Origin;
 use tribunal_schema::ids::{ChunkId, RunId, StreamId};
 use tribunal_schema::sql::sqlite as sql;
 use tribunal_schema::units::{ReadySeq, Version};
@@ -28,7 +29,7 @@ pub(super) fn check_guard(transaction: &Transaction<'_>, guard: &Guard) -> Resul
 }
 
 /// Writes a row.
-pub(super) fn write(transaction: &Transaction<'_>, row: &Row) -> Result<(), Stop> {
+pub(super) fn write(transaction: &Transaction<'_>, origin: &Origin, row: &Row) -> Result<(), Stop> {
     match row {
         Row::ReadyPut { chunk, ready_seq, lane, due_in } => {
             transaction.touch(Touched::READY);
@@ -59,7 +60,7 @@ pub(super) fn write(transaction: &Transaction<'_>, row: &Row) -> Result<(), Stop
         Row::LeaseEnd { chunk, term } => leases::end(transaction, *chunk, *term),
         Row::LeaseExpire { chunk, term } => leases::expire(transaction, *chunk, *term),
         Row::LeaseRevoke { chunk } => leases::revoke(transaction, *chunk),
-        Row::OutboxPut(message) => outbox_put(transaction, message),
+        Row::OutboxPut(message) => outbox_put(transaction, origin, message),
         Row::SettlementPut(settlement) => settlement_put(transaction, settlement),
         Row::IntentPut { run, kind } => {
             transaction.touch(Touched::INTENT);
@@ -97,9 +98,10 @@ fn refuse_superseded(changed: usize, chunk: ChunkId, ready_seq: ReadySeq) -> Res
     }
 }
 
-fn outbox_put(transaction: &Transaction<'_>, message: &OutboxMessage) -> Result<(), Stop> {
+fn outbox_put(transaction: &Transaction<'_>, origin: &Origin, message: &OutboxMessage) -> Result<(), Stop> {
     transaction.touch(Touched::OUTBOX);
-    let row = params![message.dedupe_key, message.routing_key, message.body, transaction.now.0];
+    let run = origin.run.map(|run| run.to_string());
+    let row = params![message.dedupe_key, message.routing_key, message.body, transaction.now.0, run];
     execute(transaction, sql::OUTBOX_PUT, row).map(drop)
 }
 

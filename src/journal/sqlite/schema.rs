@@ -27,9 +27,7 @@ const LOG_BYTES_MAX: i64 = 64 * 1024 * 1024;
 const STATEMENTS_CACHED: usize = 128;
 
 /// The newest schema that this build knows.
-pub(super) fn known_version() -> u32 {
-    sql::MIGRATIONS.last().map_or(0, |migration| migration.version)
-}
+pub(super) const KNOWN: u32 = sql::MIGRATIONS.len() as u32;
 
 /// The writer's connection, migrated. The caller holds the store's lock.
 pub(super) fn open_writer(store: &Path, pages_max: Option<u32>) -> Result<Connection, OpenError> {
@@ -65,7 +63,7 @@ pub(super) fn open_reader(store: &Path) -> Result<Connection, OpenError> {
     refuse_foreign(&connection, &path)?;
     let found = schema_version(&connection).map_err(database)?;
     refuse_newer(store, found)?;
-    let known = known_version();
+    let known = KNOWN;
     if found < known {
         return Err(OpenError::Older { store: store.to_path_buf(), found, known });
     }
@@ -104,7 +102,7 @@ fn schema_version(connection: &Connection) -> rusqlite::Result<u32> {
 }
 
 fn refuse_newer(store: &Path, found: u32) -> Result<(), OpenError> {
-    let known = known_version();
+    let known = KNOWN;
     if found > known {
         return Err(OpenError::Newer { store: store.to_path_buf(), found, known });
     }
@@ -148,6 +146,6 @@ mod tests {
     #[test]
     fn migrations_are_numbered_from_one_without_gaps() {
         let versions: Vec<u32> = sql::MIGRATIONS.iter().map(|migration| migration.version).collect();
-        assert_eq!(versions, (1..=known_version()).collect::<Vec<u32>>());
+        assert_eq!(versions, (1..=KNOWN).collect::<Vec<u32>>());
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn write(transaction: &Transaction<'_>, unit: &AppendUnit) -> Result<
         append_stream(transaction, &unit.origin, append, head, &mut events)?;
     }
     for row in &unit.rows {
-        rows::write(transaction, row)?;
+        rows::write(transaction, &unit.origin, row)?;
     }
     for change in &unit.views {
         views::write(transaction, change)?;

@@ -71,6 +71,7 @@ macro_rules! journal_conformance {
                 an_unclaimed_publication_is_repeated_at_doubling_age,
                 an_outbox_row_belongs_to_the_token_that_claimed_it_last,
                 a_deed_waits_in_the_outbox_once,
+                what_is_asked_of_one_run_leaves_the_others_alone,
                 a_higher_settlement_replaces_and_a_lower_changes_nothing,
                 intents_are_put_once_and_done_once,
                 plan_rows_are_kept_and_contradictions_refused,

@@ -45,8 +45,8 @@ pub async fn ready_rows_are_offered_in_turns_of_runs(journal: Arc<dyn Journal>) 
     assert_eq!(due(journal, 3).await, [(1, 0), (2, 0), (1, 1)]);
     put(journal, vec![published(1, 0)]).await;
     assert_eq!(due(journal, 1).await, [(2, 0)], "a run that has something in flight waits its turn");
-    assert_eq!(journal.ready_outstanding(LANE).await.unwrap(), 1);
-    assert_eq!(journal.ready_outstanding("other").await.unwrap(), 0);
+    assert_eq!(journal.ready_outstanding(LANE, None).await.unwrap(), 1);
+    assert_eq!(journal.ready_outstanding("other", None).await.unwrap(), 0);
 }
 
 pub async fn ready_rows_need_a_cursor_and_a_running_run(journal: Arc<dyn Journal>) {
@@ -73,20 +73,20 @@ pub async fn an_unclaimed_publication_is_repeated_at_doubling_age(journal: Arc<d
     let age = DurationMs(40);
     put(journal, vec![Row::CursorPut { run: run_id(1) }, ready(chunk_id(1, 0), 1), published(1, 0)]).await;
     assert!(due(journal, 10).await.is_empty());
-    assert_eq!(journal.ready_unpublish(Some(LONG)).await.unwrap(), 0);
+    assert_eq!(journal.ready_unpublish(Some(LONG), None).await.unwrap(), 0);
     wait_for(journal, age).await;
-    assert_eq!(journal.ready_unpublish(Some(age)).await.unwrap(), 1);
+    assert_eq!(journal.ready_unpublish(Some(age), None).await.unwrap(), 1);
     assert_eq!(due(journal, 10).await, [(1, 0)]);
     put(journal, vec![published(1, 0)]).await;
     let again = journal.now().await.unwrap();
     wait_for(journal, age).await;
-    let early = journal.ready_unpublish(Some(age)).await.unwrap();
+    let early = journal.ready_unpublish(Some(age), None).await.unwrap();
     let waited = journal.now().await.unwrap().0 - again.0;
     assert!(early == 0 || waited >= 80, "repeated after {waited} ms, twice 40 are due");
     wait_for(journal, age).await;
-    assert_eq!(early + journal.ready_unpublish(Some(age)).await.unwrap(), 1);
+    assert_eq!(early + journal.ready_unpublish(Some(age), None).await.unwrap(), 1);
     put(journal, vec![published(1, 0)]).await;
-    assert_eq!(journal.ready_unpublish(None).await.unwrap(), 1, "the broker lost everything");
+    assert_eq!(journal.ready_unpublish(None, None).await.unwrap(), 1, "the broker lost everything");
 }
 
 fn token(n: u64) -> ClaimToken {
@@ -101,11 +101,11 @@ fn message(key: &str) -> Row {
 pub async fn an_outbox_row_belongs_to_the_token_that_claimed_it_last(journal: Arc<dyn Journal>) {
     let journal = &*journal;
     put(journal, vec![message("a"), message("b"), message("c")]).await;
-    let first = journal.outbox_claim(token(1), SHORT, 2).await.unwrap();
+    let first = journal.outbox_claim(token(1), SHORT, None, 2).await.unwrap();
     assert_eq!(first.iter().map(|row| row.message.body.as_slice()).collect::<Vec<_>>(), [b"a", b"b"]);
-    assert_eq!(journal.outbox_claim(token(2), LONG, 10).await.unwrap().len(), 1, "claimed rows are out of reach");
+    assert_eq!(journal.outbox_claim(token(2), LONG, None, 10).await.unwrap().len(), 1, "claimed rows are out of reach");
     wait_for(journal, SHORT).await;
-    let second = journal.outbox_claim(token(3), LONG, 10).await.unwrap();
+    let second = journal.outbox_claim(token(3), LONG, None, 10).await.unwrap();
     assert_eq!(
         second.iter().map(|row| (row.id, row.attempts)).collect::<Vec<_>>(),
         [(first[0].id, 2), (first[1].id, 2)]
@@ -117,15 +117,35 @@ pub async fn an_outbox_row_belongs_to_the_token_that_claimed_it_last(journal: Ar
     assert_eq!(journal.outbox_confirm(token(3), &ids[..1]).await.unwrap(), 0);
     assert_eq!(journal.outbox_reschedule(token(3), &ids, DurationMs(0)).await.unwrap(), 1);
     assert_eq!(journal.outbox_confirm(token(3), &ids).await.unwrap(), 0, "what was given back is nobody's");
-    let third = journal.outbox_claim(token(4), LONG, 10).await.unwrap();
+    let third = journal.outbox_claim(token(4), LONG, None, 10).await.unwrap();
     assert_eq!(third.iter().map(|row| (row.id, row.attempts)).collect::<Vec<_>>(), [(ids[1], 3)]);
+}
+
+pub async fn what_is_asked_of_one_run_leaves_the_others_alone(journal: Arc<dyn Journal>) {
+    let journal = &*journal;
+    for n in [1, 2] {
+        let run = run_id(n);
+        let published = Row::ReadyPublished { chunk: chunk_id(n, 0), ready_seq: ReadySeq(1) };
+        let rows = vec![ready(chunk_id(n, 0), 1), published, message(&format!("of run {n}"))];
+        let mut unit = with_rows(n, rows);
+        unit.origin.run = Some(run);
+        journal.append(unit).await.expect("rows are written");
+    }
+    let only = Some(run_id(2));
+    assert_eq!(journal.ready_outstanding(LANE, only).await.unwrap(), 1);
+    assert_eq!(journal.ready_unpublish(None, only).await.unwrap(), 1);
+    assert_eq!(journal.ready_outstanding(LANE, only).await.unwrap(), 0);
+    assert_eq!(journal.ready_outstanding(LANE, None).await.unwrap(), 1);
+    let claimed = journal.outbox_claim(token(1), LONG, only, 10).await.unwrap();
+    assert_eq!(claimed.iter().map(|row| row.message.dedupe_key.as_str()).collect::<Vec<_>>(), ["of run 2"]);
+    assert_eq!(journal.outbox_claim(token(1), LONG, None, 10).await.unwrap().len(), 1);
 }
 
 pub async fn a_deed_waits_in_the_outbox_once(journal: Arc<dyn Journal>) {
     let journal = &*journal;
     put(journal, vec![message("a"), message("a")]).await;
     put(journal, vec![message("a"), message("b")]).await;
-    assert_eq!(journal.outbox_claim(token(1), LONG, 10).await.unwrap().len(), 2);
+    assert_eq!(journal.outbox_claim(token(1), LONG, None, 10).await.unwrap().len(), 2);
 }
 
 fn settlement(version: u64, cases: u64) -> Row {

@@ -120,6 +120,7 @@ COMMENT ON COLUMN desired.version IS 'The version of the run''s stream that said
 
 CREATE TABLE outbox_delivery_queue (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  run text COLLATE "C",
   dedupe_key text COLLATE "C" NOT NULL,
   routing_key text COLLATE "C" NOT NULL,
   body bytea NOT NULL,
@@ -130,6 +131,7 @@ CREATE TABLE outbox_delivery_queue (
 );
 COMMENT ON TABLE outbox_delivery_queue IS 'Messages that must be published; deleted when the broker confirmed them.';
 COMMENT ON COLUMN outbox_delivery_queue.id IS 'Also the message id.';
+COMMENT ON COLUMN outbox_delivery_queue.run IS 'The run that the message is about; NULL when it is about none.';
 COMMENT ON COLUMN outbox_delivery_queue.dedupe_key IS 'The deed that the message is about: while it waits, it is put once.';
 COMMENT ON COLUMN outbox_delivery_queue.routing_key IS 'Where to.';
 COMMENT ON COLUMN outbox_delivery_queue.body IS 'The body as it is published.';
