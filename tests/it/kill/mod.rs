@@ -11,6 +11,6 @@ mod held;
 mod interrupted;
 mod outage;
 mod resumed;
-mod truth;
+pub(crate) mod truth;
 mod unsafe_target;
 mod waiting;

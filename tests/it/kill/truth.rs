@@ -6,12 +6,12 @@ use crate::world::{Ended, Record};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The parts of a report that may not depend on how often the run was killed.
-pub(super) fn verdict_of(ended: &Ended) -> [String; 4] {
+pub(crate) fn verdict_of(ended: &Ended) -> [String; 4] {
     ["verdict", "counts", "result_digest", "score_ppm"].map(|key| ended.report[key].to_string())
 }
 
 /// Checks a run that has ended against the agent's log.
-pub(super) fn check(record: &Record, calls: &[Call], ended: &Ended, kills: u64, in_flight: u64) {
+pub(crate) fn check(record: &Record, calls: &[Call], ended: &Ended, kills: u64, in_flight: u64) {
     let run = record.run.run.to_string();
     let strangers: Vec<&Call> = calls.iter().filter(|call| call.run != run).collect();
     assert!(strangers.is_empty(), "another run was worked on: {strangers:?}");
@@ -33,7 +33,7 @@ pub(super) fn check(record: &Record, calls: &[Call], ended: &Ended, kills: u64, 
     assert!(never_sent <= explained, "{never_sent} calls are unexplained by {explained} that came to nothing");
 }
 
-pub(super) fn number(ended: &Ended, key: &str) -> u64 {
+pub(crate) fn number(ended: &Ended, key: &str) -> u64 {
     ended.report[key].as_u64().unwrap_or_else(|| panic!("the report has no number {key}: {ended:?}"))
 }
 

@@ -2,5 +2,7 @@
 //! adapter owes to that. On real servers, started by the tests.
 
 pub(crate) mod cluster;
+mod nemesis;
+mod proxy;
 
 pub(crate) use cluster::{Cluster, client};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use tribunal::journal::sqlite::SqliteReader;
+use tribunal::daemon::store::StoreAddress;
 use tribunal_actors::ports::journal::{EventFilter, JournalReader};
 use tribunal_schema::codec::decode;
 use tribunal_schema::envelope::RecordedEvent;
@@ -33,11 +33,12 @@ pub(crate) struct Tried {
 }
 
 impl Record {
-    /// The newest run of a store; `None` while there is none.
+    /// The newest run of a store, a folder or an address as the command line takes it; `None` while there is none.
     pub(crate) async fn read(store: &Path) -> Option<Record> {
-        let reader = SqliteReader::open(store).ok()?;
+        let address: StoreAddress = store.to_str()?.parse().expect("a store");
+        let reader = address.reader().await.ok()?;
         let run = reader.runs(1).await.expect("runs can be read").pop()?;
-        let events = events(&reader, run.run).await;
+        let events = events(&*reader, run.run).await;
         let quarantine = reader.quarantine(Some(run.run), 1000).await.expect("the quarantine can be read");
         Some(Record { run, events, quarantine })
     }
@@ -81,13 +82,15 @@ fn note(tried: &mut Tried, told: &AttemptEvent) {
     }
 }
 
-async fn events(reader: &SqliteReader, run: RunId) -> Vec<RecordedEvent> {
+async fn events(reader: &dyn JournalReader, run: RunId) -> Vec<RecordedEvent> {
     let filter = EventFilter { run: Some(run), ..EventFilter::default() };
     let mut events = vec![];
     loop {
         let after = events.last().map(|event: &RecordedEvent| event.position);
         let page = reader.read_feed(&filter, after, false, PAGE).await.expect("events can be read");
         if page.is_empty() {
+            // The feed goes by transactions; a stream's own order is that of its positions.
+            events.sort_by_key(|event| event.position);
             return events;
         }
         events.extend(page);
