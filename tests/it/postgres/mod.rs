@@ -1,6 +1,7 @@
 //! Postgres: what only a server that many processes write can do, and what the
 //! adapter owes to that. On real servers, started by the tests.
 
+mod adapter;
 pub(crate) mod cluster;
 mod nemesis;
 mod proxy;
