@@ -26,6 +26,23 @@ mod sqlite {
     tribunal_actors::journal_conformance!(fresh());
 }
 
+mod memory {
+    use std::sync::Arc;
+    use tribunal_actors::ports::journal::Journal;
+    use tribunal_actors::testing::conformance::Harness;
+    use tribunal_actors::testing::journal::MemoryJournal;
+
+    struct Memory(Arc<MemoryJournal>);
+
+    impl Harness for Memory {
+        fn journal(&self) -> Arc<dyn Journal> {
+            Arc::clone(&self.0) as Arc<dyn Journal>
+        }
+    }
+
+    tribunal_actors::journal_conformance!(Memory(Arc::new(MemoryJournal::new())));
+}
+
 mod postgres {
     use crate::postgres::Cluster;
     use std::sync::Arc;
