@@ -8,6 +8,7 @@ mod evaluator;
 mod faults;
 mod kill;
 mod postgres;
+mod simulation;
 mod sqlite_store;
 mod tidy;
 mod world;

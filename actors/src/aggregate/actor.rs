@@ -3,7 +3,7 @@
 //! a conflict costs a reload.
 
 use super::execute::{CommandError, Done, Execute, execute};
-use super::live::{Live, load};
+use super::live::{Live, catch_up};
 use crate::decider::Decider;
 use crate::ports::journal::Journal;
 use actix::{Actor, ActorFutureExt, AtomicResponse, Context, Handler, Message, WrapFuture};
@@ -63,10 +63,8 @@ impl<D: Decider> Handler<Look<D>> for Aggregate<D> {
     fn handle(&mut self, _: Look<D>, _: &mut Context<Self>) -> Self::Result {
         let (journal, stream, live) = (self.journal.clone(), self.stream.clone(), self.live.take());
         let work = async move {
-            match live {
-                Some(live) => Ok(live),
-                None => load::<D>(&*journal, &stream).await,
-            }
+            // Another process may have moved the stream since.
+            catch_up::<D>(&*journal, &stream, live.unwrap_or_default()).await
         };
         AtomicResponse::new(Box::pin(work.into_actor(self).map(|loaded, this, _| {
             this.live = loaded.as_ref().ok().cloned();

@@ -1,6 +1,6 @@
 //! The five steps: locate or load, decide, append, evolve, answer.
 
-use super::live::{Head, Live, load};
+use super::live::{Head, Live, catch_up};
 use super::unit::UnitBuilder;
 use crate::decider::{Decider, Rejection};
 use crate::ports::journal::{AppendError, AppendUnit, Appended, Failure, Guard, Journal, Refusal, Row};
@@ -103,23 +103,30 @@ pub(super) async fn execute<D: Decider>(
     mut kept: Option<Live<D>>,
     request: Execute<D>,
 ) -> (Option<Live<D>>, Result<Done<D>, CommandError>) {
+    let mut looks = kept.is_none();
     for _ in 0..CONFLICTS_MAX {
-        let live = match kept.take() {
-            Some(live) => live,
-            None => match load::<D>(journal, stream).await {
+        let mut live = kept.take().unwrap_or_default();
+        if looks {
+            live = match catch_up::<D>(journal, stream, live).await {
                 Ok(live) => live,
                 Err(error) => return (None, Err(error)),
-            },
-        };
+            };
+        }
         match attempt_once(journal, stream, live, &request).await {
+            // Another process may have moved the stream since this one looked. Where nothing is
+            // appended, nothing would notice: the answer is not given before the stream was looked at again.
+            Outcome::Idle(live, _) if !looks => (kept, looks) = (Some(live), true),
+            Outcome::Idle(live, answer) => return (Some(live), answer),
             Outcome::Answer(live, answer) => return (live, answer),
-            Outcome::Conflict => {}
+            Outcome::Conflict => looks = true,
         }
     }
     (None, Err(CommandError::Failed(Failure::new(format!("{stream} is too contended")))))
 }
 
 enum Outcome<D: Decider> {
+    /// Nothing was to be written: so it is already, or a rule says no.
+    Idle(Live<D>, Result<Done<D>, CommandError>),
     Answer(Option<Live<D>>, Result<Done<D>, CommandError>),
     Conflict,
 }
@@ -132,15 +139,15 @@ async fn attempt_once<D: Decider>(
 ) -> Outcome<D> {
     if request.expect.is_some_and(|expected| expected != live.head) {
         let moved = Rejection::NotNow(format!("{stream} has moved on to version {}", live.head.version));
-        return Outcome::Answer(Some(live), Err(moved.into()));
+        return Outcome::Idle(live, Err(moved.into()));
     }
     let events = match D::decide(&live.state, &request.command) {
         Ok(events) => events,
-        Err(rejection) => return Outcome::Answer(Some(live), Err(rejection.into())),
+        Err(rejection) => return Outcome::Idle(live, Err(rejection.into())),
     };
     if events.is_empty() {
         let head = live.head;
-        return Outcome::Answer(Some(live), Ok(Done { events, head }));
+        return Outcome::Idle(live, Ok(Done { events, head }));
     }
     let unit = UnitBuilder::new(request.origin.clone())
         .guards(request.guards.clone())
@@ -153,7 +160,8 @@ async fn attempt_once<D: Decider>(
     match append_settled(journal, unit).await {
         Ok(appended) => Outcome::from(evolve(live, &appended)),
         Err(AppendError::Conflict { .. }) => Outcome::Conflict,
-        Err(AppendError::Refused(refusal)) => Outcome::Answer(Some(live), Err(refusal.into())),
+        // What refused it may have moved the stream as well.
+        Err(AppendError::Refused(refusal)) => Outcome::Answer(None, Err(refusal.into())),
         Err(AppendError::Invalid(reason)) => Outcome::Answer(Some(live), Err(CommandError::Bug(reason))),
         Err(AppendError::Unavailable(failure)) => Outcome::Answer(None, Err(failure.into())),
     }

@@ -53,7 +53,15 @@ impl<D: Decider> Live<D> {
 
 /// Loads a stream.
 pub async fn load<D: Decider>(journal: &dyn JournalReader, stream: &StreamId) -> Result<Live<D>, CommandError> {
-    let mut live = Live::<D>::default();
+    catch_up(journal, stream, Live::default()).await
+}
+
+/// A state with what was written to its stream since.
+pub(super) async fn catch_up<D: Decider>(
+    journal: &dyn JournalReader,
+    stream: &StreamId,
+    mut live: Live<D>,
+) -> Result<Live<D>, CommandError> {
     loop {
         let page = journal.read_stream(stream, live.head.version, PAGE).await?;
         let full = page.len() == PAGE as usize;

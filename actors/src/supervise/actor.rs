@@ -96,6 +96,8 @@ impl Supervisor {
         let work = tokio::spawn(work(self.duty.clone(), self.tick, self.stop.clone()));
         let watched = work.into_actor(self).map(|ended, this, context| match ended {
             Ok(()) => context.stop(),
+            // Its runtime is going, and so are we.
+            Err(death) if death.is_cancelled() => context.stop(),
             Err(death) => this.mourn(&death.to_string(), context),
         });
         context.spawn(watched);
@@ -141,9 +143,10 @@ async fn work(duty: Arc<dyn Duty>, tick: Duration, stop: CancellationToken) {
             if failures > 0 { std::future::pending().await } else { duty.hint().await }
         };
         tokio::select! {
+            biased;
+            () = stop.cancelled() => {}
             () = hinted => {}
             () = tokio::time::sleep(wait) => {}
-            () = stop.cancelled() => {}
         }
     }
 }

@@ -36,21 +36,21 @@ impl Creation {
             let done = Row::IntentDone { run, kind: IntentKind::Create };
             return self.shell.write_rows(run, vec![done]).await;
         }
+        // Whoever opens the run takes its plan rows away. What looks wrong then is wrong only if
+        // the run still stands where it was seen to be created.
+        let fail = |reason: String| async move {
+            self.shell.ask_run_at(run, live.head, RunCommand::Fail(reason)).await.map(drop)
+        };
         let seeded = match self.seed(run, &planned).await {
-            Err(CommandError::Rejected(rejection)) => {
-                self.shell.ask_run(run, RunCommand::Fail(rejection.to_string())).await?;
-                return Ok(());
-            }
+            Err(CommandError::Rejected(rejection)) => return fail(rejection.to_string()).await,
             seeded => seeded?,
         };
+        if seeded != planned.plan.chunks {
+            return fail(format!("{seeded} plan rows were found for {} chunks", planned.plan.chunks)).await;
+        }
         for placement in &planned.plan.placements {
             let command = RunCommand::RecordSeeded { placement: placement.clone(), chunks: seeded };
             self.shell.ask_run(run, command).await?;
-        }
-        if seeded != planned.plan.chunks {
-            let reason = format!("{seeded} plan rows were found for {} chunks", planned.plan.chunks);
-            self.shell.ask_run(run, RunCommand::Fail(reason)).await?;
-            return Ok(());
         }
         self.shell.ask_run(run, RunCommand::Open).await?;
         tracing::info!(%run, chunks = seeded, "run opened");

@@ -89,6 +89,7 @@ impl Duty for Dispatch {
             }
         };
         tokio::select! {
+            biased;
             () = hints.ready.notified() => {}
             () = next => {}
         }

@@ -6,7 +6,7 @@ use crate::aggregate::{CommandError, load};
 use crate::chunk::{Chunk, ChunkCommand};
 use crate::decider::Rejection;
 use crate::ports::journal::{IntentKind, JournalReader, Row};
-use crate::run::{RunCommand, RunPhase, RunState};
+use crate::run::{RunCommand, RunState};
 use crate::shell::Shell;
 use crate::verdict::ResultDigest;
 use async_trait::async_trait;
@@ -88,7 +88,8 @@ impl Judging {
 
     async fn judge(&self, run: RunId) -> Result<(), CommandError> {
         let live = self.shell.directory.run(run).look().await?;
-        if live.state.phase == RunPhase::Completed {
+        // Also when it was cancelled between its last chunk's end and its verdict.
+        if live.state.phase.is_over() {
             return self.shell.write_rows(run, vec![Row::IntentDone { run, kind: IntentKind::Judge }]).await;
         }
         let result_digest = result_digest(&**self.shell.journal(), run, &live.state).await?;

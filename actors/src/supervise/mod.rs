@@ -15,6 +15,8 @@ mod ready_sweep;
 mod settlement;
 
 pub use actor::{Supervisors, start};
+#[cfg(feature = "testing")]
+pub(crate) use intents::result_digest;
 
 use crate::aggregate::CommandError;
 use async_trait::async_trait;

@@ -11,6 +11,8 @@ pub mod conformance;
 pub mod journal;
 mod plot;
 mod scene;
+#[cfg(feature = "testing")]
+pub mod simulation;
 
 pub use plot::{
     DAY, GRANT, HOLDER, answered, attempt_id, by, failed, judged, outcome, page, pin, planned, profile, result, run_id,

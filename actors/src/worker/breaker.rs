@@ -97,6 +97,7 @@ impl Breaker {
             match probe_at {
                 Some(at) => {
                     tokio::select! {
+                        biased;
                         () = tokio::time::sleep_until(at) => {}
                         () = changed => {}
                     }

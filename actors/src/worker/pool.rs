@@ -8,7 +8,7 @@ use crate::ports::broker::{Broker, Delivery};
 use crate::ports::journal::{Desired, Renewal};
 use crate::shell::Shell;
 use actix::{Actor, ActorContext, ActorFutureExt, AsyncContext, Context, WrapFuture};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -75,6 +75,8 @@ impl WorkerActor {
                 this.done.take().map(|done| done.send(()));
                 context.stop();
             }
+            // Its runtime is going, and so are we.
+            Err(death) if death.is_cancelled() => context.stop(),
             Err(death) => {
                 tracing::error!(%death, "worker died and is started again; its leases expire or are renewed");
                 this.watch(context);
@@ -83,10 +85,10 @@ impl WorkerActor {
     }
 }
 
-type HeldChunks = Arc<Mutex<HashMap<ChunkId, (LeaseTerm, Signals)>>>;
+type HeldChunks = Arc<Mutex<BTreeMap<ChunkId, (LeaseTerm, Signals)>>>;
 
 /// The chunks that some task deals with, from before the claim until after the end; how many tasks.
-type Serving = Arc<Mutex<HashMap<ChunkId, usize>>>;
+type Serving = Arc<Mutex<BTreeMap<ChunkId, usize>>>;
 
 /// Takes a chunk out of what is served when its task ends, in whatever way.
 struct Served {
@@ -146,6 +148,13 @@ impl Pool {
             let mut deliveries = self.broker.consume(lane, permits).await;
             loop {
                 tokio::select! {
+                    biased;
+                    () = self.wind_down.cancelled() => break,
+                    Some(ended) = working.join_next(), if !working.is_empty() => {
+                        if let Err(death) = ended {
+                            tracing::error!(%death, "chunk task died; its lease will expire");
+                        }
+                    }
                     delivery = deliveries.recv() => match delivery {
                         Some(delivery) => {
                             let pool = self.clone();
@@ -153,12 +162,6 @@ impl Pool {
                         }
                         None => break,
                     },
-                    Some(ended) = working.join_next(), if !working.is_empty() => {
-                        if let Err(death) = ended {
-                            tracing::error!(%death, "chunk task died; its lease will expire");
-                        }
-                    }
-                    () = self.wind_down.cancelled() => break,
                 }
             }
         }
@@ -227,9 +230,10 @@ impl Pool {
         let hints = self.bench.shell.journal().hints();
         loop {
             tokio::select! {
-                () = tokio::time::sleep(settings.heartbeat.duration()) => {}
-                () = hints.desired.notified() => {}
+                biased;
                 () = stop.cancelled() => return,
+                () = hints.desired.notified() => {}
+                () = tokio::time::sleep(settings.heartbeat.duration()) => {}
             }
             let held_before: Vec<(ChunkId, LeaseTerm)> = {
                 let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
@@ -263,7 +267,7 @@ impl Pool {
 
     fn heed(&self, held_before: &[(ChunkId, LeaseTerm)], renewals: &[Renewal]) {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let by_chunk: HashMap<ChunkId, &Renewal> = renewals.iter().map(|renewal| (renewal.chunk, renewal)).collect();
+        let by_chunk: BTreeMap<ChunkId, &Renewal> = renewals.iter().map(|renewal| (renewal.chunk, renewal)).collect();
         for (chunk, before) in held_before {
             let Some((term, signals)) = held.get(chunk) else { continue };
             // Another grant since the question was asked is not what the answer is about.

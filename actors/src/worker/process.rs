@@ -115,8 +115,9 @@ impl Held {
     /// Works until the chunk ends or has to be left, and leaves it.
     pub(super) async fn work(mut self, signals: &Signals) {
         let leave = tokio::select! {
-            leave = self.work_through(signals) => leave,
+            biased;
             () = signals.fenced.cancelled() => Ok(Leave::Fenced),
+            leave = self.work_through(signals) => leave,
         };
         let leave = leave.unwrap_or_else(|error| leave_of(&error));
         self.running.shutdown().await;
@@ -149,6 +150,7 @@ impl Held {
             let mut batch = Vec::with_capacity(WAVE);
             let mut died = None;
             tokio::select! {
+                biased;
                 _ = self.finished.recv_many(&mut batch, WAVE) => {}
                 Some(ended) = self.running.join_next(), if !self.running.is_empty() => died = ended.err(),
                 () = signals.wind_down.cancelled(), if !winding_down => {}

@@ -57,13 +57,15 @@ impl Trial {
     /// Makes the attempt. `stop` is looked at once more when the permit is there.
     pub(super) async fn run(self, stop: tokio_util::sync::CancellationToken) -> Finished {
         let permit = tokio::select! {
-            permit = self.docket.target.permit() => permit,
+            biased;
             () = stop.cancelled() => return Finished::NotStarted,
+            permit = self.docket.target.permit() => permit,
         };
         let pass = tokio::select! {
-            pass = self.docket.pass() => pass,
-            () = self.docket.halted() => return Finished::NotStarted,
+            biased;
             () = stop.cancelled() => return Finished::NotStarted,
+            () = self.docket.halted() => return Finished::NotStarted,
+            pass = self.docket.pass() => pass,
         };
         if stop.is_cancelled() || self.docket.is_halting() {
             return Finished::NotStarted;
