@@ -38,6 +38,25 @@ pub enum Mutant {
     TallyNotAdditive,
 }
 
+impl Mutant {
+    /// All there are.
+    pub const ALL: [Mutant; 13] = [
+        Mutant::NoTermCompare,
+        Mutant::ExpiryWithoutRowLock,
+        Mutant::PlainSelectGuard,
+        Mutant::NoCurrentAttemptCheck,
+        Mutant::OutboxDeletedBeforeConfirm,
+        Mutant::ReadySeqIgnored,
+        Mutant::ExpiryInTwoSteps,
+        Mutant::AnsweredCalledAgain,
+        Mutant::RedeliveryNotIdempotent,
+        Mutant::SettledTwice,
+        Mutant::RenewalResurrects,
+        Mutant::FeedWithoutHorizon,
+        Mutant::TallyNotAdditive,
+    ];
+}
+
 #[cfg(feature = "testing")]
 thread_local! {
     static ALIVE: std::cell::Cell<Option<Mutant>> = const { std::cell::Cell::new(None) };

@@ -7,6 +7,7 @@ mod conformance;
 mod evaluator;
 mod faults;
 mod kill;
+mod mutants;
 mod postgres;
 mod simulation;
 mod sqlite_store;

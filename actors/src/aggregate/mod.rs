@@ -15,6 +15,8 @@ mod actor;
 mod directory;
 mod execute;
 mod live;
+#[cfg(all(test, feature = "testing"))]
+mod tests;
 mod unit;
 
 pub use directory::{Directory, Handle};

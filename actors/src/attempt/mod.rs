@@ -10,6 +10,7 @@
 mod tests;
 
 use crate::decider::{Decider, Illegal, Rejection, Step};
+use crate::mutant::{self, Mutant};
 use crate::ports::journal::Row;
 use std::sync::Arc;
 use tribunal_schema::events::{
@@ -98,6 +99,9 @@ impl Decider for Attempt {
         };
         match (command, &state.phase) {
             (AttemptCommand::Start(start), AttemptPhase::New) => Ok(vec![AttemptEvent::Started(start.clone())]),
+            (AttemptCommand::Start(_), AttemptPhase::Answered(_)) if mutant::is_alive(Mutant::AnsweredCalledAgain) => {
+                Ok(vec![])
+            }
             (AttemptCommand::Start(_), _) => not_now("started again"),
 
             (AttemptCommand::RecordAnswer(answer), AttemptPhase::Started) => {

@@ -4,6 +4,7 @@ use super::state::{ChunkPhase, ChunkState, Stage};
 use super::terms::{Fate, unfinished};
 use super::{ChunkCommand, FailedAttempt};
 use crate::decider::{Decider, Rejection};
+use crate::mutant::{self, Mutant};
 use crate::policy::{AfterFailure, FailureFacts, after_failure, processing_backoff};
 use std::collections::{BTreeMap, BTreeSet};
 use tribunal_schema::events::{
@@ -115,6 +116,8 @@ fn is_current(state: &ChunkState, key: ExecutionKey, attempt: AttemptId) -> Resu
     let stage = state.executions.get(&key).map(|execution| (&execution.stage, execution.deferred));
     match stage {
         Some((Stage::Open(open), _)) if open.attempt == attempt => Ok(true),
+        Some((Stage::Settled(..), _)) if mutant::is_alive(Mutant::SettledTwice) => Ok(true),
+        Some(_) if mutant::is_alive(Mutant::NoCurrentAttemptCheck) => Ok(true),
         Some((Stage::Settled(known, _), _)) if known.attempt == Some(attempt) => Ok(false),
         Some((Stage::Quarantined { attempt: known, .. }, _)) if *known == attempt => Ok(false),
         Some((_, Some(deferred))) if deferred == attempt => Ok(false),

@@ -1,6 +1,7 @@
 //! What the events of a chunk add up to.
 
 use crate::decider::Illegal;
+use crate::mutant::{self, Mutant};
 use crate::verdict::{self, Calls, CaseFacts};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -330,6 +331,13 @@ impl ChunkState {
     fn current(&mut self, key: ExecutionKey, attempt: AttemptId) -> Result<&mut Execution, String> {
         match self.executions.get_mut(&key) {
             Some(execution) if matches!(&execution.stage, Stage::Open(open) if open.attempt == attempt) => {
+                Ok(execution)
+            }
+            // The decision and the fold both check it; a mutant is blind in both.
+            Some(execution) if mutant::is_alive(Mutant::NoCurrentAttemptCheck) => Ok(execution),
+            Some(execution)
+                if mutant::is_alive(Mutant::SettledTwice) && matches!(execution.stage, Stage::Settled(..)) =>
+            {
                 Ok(execution)
             }
             Some(_) => Err(format!("attempt {attempt} is not the current one of {key}")),

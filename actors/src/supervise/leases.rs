@@ -4,7 +4,8 @@
 use super::{Again, Duty, concerns_one};
 use crate::aggregate::CommandError;
 use crate::chunk::ChunkCommand;
-use crate::ports::journal::LeaseRow;
+use crate::mutant::{self, Mutant};
+use crate::ports::journal::{LeaseRow, Row};
 use crate::shell::Shell;
 use async_trait::async_trait;
 use std::sync::Arc;
@@ -29,6 +30,9 @@ impl Leases {
         let profile = Arc::new(planned.plan.profile.clone());
         let (term, recovery_limit) = (lease.term, self.shell.settings.recovery_limit);
         let expire = |_: &_, fates, _| ChunkCommand::Expire { term, fates, profile: profile.clone(), recovery_limit };
+        if mutant::is_alive(Mutant::ExpiryInTwoSteps) {
+            self.shell.write_rows(lease.chunk.run, vec![Row::LeaseExpire { chunk: lease.chunk, term }]).await?;
+        }
         self.shell.close_term(lease.chunk, vec![], expire).await?;
         tracing::info!(chunk = %lease.chunk, %term, holder = %lease.holder, "lease expired");
         Ok(())

@@ -30,6 +30,12 @@ pub enum Again {
     Later,
 }
 
+/// One page of judging, for tests that need no supervisor around it.
+#[cfg(all(test, feature = "testing"))]
+pub(crate) async fn judge_once(shell: &crate::shell::Shell) -> Result<Again, CommandError> {
+    intents::Judging::new(shell.clone()).run_once().await
+}
+
 /// A supervisor's work.
 #[async_trait]
 pub(crate) trait Duty: Send + Sync + 'static {

@@ -4,6 +4,7 @@
 
 use super::{Again, Duty};
 use crate::aggregate::CommandError;
+use crate::mutant::{self, Mutant};
 use crate::ports::broker::{Broker, Publication};
 use crate::shell::Shell;
 use async_trait::async_trait;
@@ -46,6 +47,10 @@ impl Duty for Outbox {
                 body: row.message.body.clone(),
             })
             .collect();
+        if mutant::is_alive(Mutant::OutboxDeletedBeforeConfirm) {
+            let ids: Vec<u64> = batch.iter().map(|row| row.id).collect();
+            journal.outbox_confirm(token, &ids).await?;
+        }
         let confirms = self.broker.publish(publications).await;
         let confirmed = |wanted: bool| {
             let answer = confirms.iter().copied().chain(std::iter::repeat(false));

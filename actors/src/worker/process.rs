@@ -6,6 +6,7 @@ use super::trial::{Finished, Trial, pin};
 use crate::aggregate::{CommandError, Live, load};
 use crate::attempt::{Attempt, AttemptPhase};
 use crate::chunk::{Chunk, ChunkCommand, ChunkPhase, ChunkState, FailedAttempt, Stage};
+use crate::mutant::{self, Mutant};
 use crate::ports::journal::{Guard, JournalReader};
 use crate::shell::Shell;
 use std::sync::Arc;
@@ -229,6 +230,10 @@ impl Held {
             let trial = self.trial(state, open)?;
             let sender = self.sender.clone();
             match live.state.phase.clone() {
+                AttemptPhase::Answered(_) if mutant::is_alive(Mutant::AnsweredCalledAgain) => {
+                    let stop = stop.clone();
+                    self.running.spawn(async move { send(&sender, trial.run(stop).await).await });
+                }
                 AttemptPhase::Answered(answered) => {
                     let answer = self.answer(answered.answer).await?;
                     let latency = answered.latency.0;

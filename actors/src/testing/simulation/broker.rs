@@ -5,7 +5,7 @@ use super::nemesis::{Blow, Point};
 use super::plug::{Plug, Way};
 use crate::ports::broker::{Acker, Broker, Confirms, Delivery, Publication};
 use async_trait::async_trait;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -32,6 +32,7 @@ struct State {
     /// By tag: which process holds it, by which consumer.
     unacked: BTreeMap<u64, (u64, u64, Message)>,
     consumers: BTreeMap<u64, Consumer>,
+    confirmed: BTreeSet<String>,
     next: u64,
 }
 
@@ -72,7 +73,7 @@ impl Queues {
     fn assign(&self) -> Vec<(mpsc::Sender<Delivery>, Delivery)> {
         let mut assigned = vec![];
         let mut state = self.state();
-        let State { waiting, unacked, consumers, next } = &mut *state;
+        let State { waiting, unacked, consumers, next, .. } = &mut *state;
         for (key, messages) in waiting {
             while !messages.is_empty() {
                 let free = consumers.iter().filter(|(_, one)| {
@@ -118,6 +119,11 @@ impl Queues {
             state.unacked.iter().filter(|(_, (of, _, _))| *of == process).map(|(tag, _)| *tag).collect()
         };
         tags.into_iter().for_each(|tag| self.give_back(tag));
+    }
+
+    /// Whether a message was confirmed.
+    pub(super) fn is_confirmed(&self, message_id: &str) -> bool {
+        self.state().confirmed.contains(message_id)
     }
 
     /// Lets go of everything: the simulation ends.
@@ -181,6 +187,15 @@ pub(super) struct PluggedBroker {
 impl PluggedBroker {
     /// Puts one message into its queue, in whatever way; whether it is confirmed.
     fn publish_one(&self, publication: Publication) -> bool {
+        let id = publication.message_id.clone();
+        let is_confirmed = self.queue_one(publication);
+        if is_confirmed {
+            self.queues.state().confirmed.insert(id);
+        }
+        is_confirmed
+    }
+
+    fn queue_one(&self, publication: Publication) -> bool {
         let message = Message { key: publication.routing_key, body: publication.body, redelivered: false };
         match self.plug.strike(Point::Message) {
             Some(Blow::LoseMessage) => true,

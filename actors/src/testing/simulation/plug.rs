@@ -298,6 +298,9 @@ impl Journal for PluggedJournal {
     }
 
     async fn outbox_confirm(&self, token: ClaimToken, ids: &[u64]) -> Result<u64, Failure> {
+        if let Some(id) = ids.iter().find(|id| !self.plug.world.is_confirmed(**id)) {
+            self.plug.world.note_broken(format!("message {id} is taken out of the outbox and was never confirmed"));
+        }
         self.write(self.journal.outbox_confirm(token, ids)).await
     }
 

@@ -6,8 +6,8 @@ use super::nemesis::{Blow, Dice, Faults, Nemesis, Point};
 use super::plug::{Plug, PluggedChance, PluggedJournal};
 use super::scenario::{Deed, Scenario, Trial};
 use super::target::{Call, Judges, Targets};
-use crate::aggregate::{CommandError, Directory};
-use crate::chunk::ChunkCommand;
+use crate::aggregate::{CommandError, Directory, load};
+use crate::chunk::{Chunk, ChunkCommand, ChunkPhase};
 use crate::ports::chance::Chance;
 use crate::ports::journal::{PlanRow, Row};
 use crate::run::RunCommand;
@@ -22,8 +22,8 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tribunal_schema::Digest;
-use tribunal_schema::events::{ChunkEvent, DomainEvent};
-use tribunal_schema::ids::{ChunkId, Incarnation, RunId};
+use tribunal_schema::events::{ChunkEvent, DomainEvent, SettledExecution};
+use tribunal_schema::ids::{AttemptId, ChunkId, Incarnation, RunId, StreamId};
 use tribunal_schema::units::DurationMs;
 use tribunal_schema::view::{QuarantineStatus, RunStatus};
 use ulid::Ulid;
@@ -34,6 +34,10 @@ const PATIENCE: Duration = Duration::from_secs(3_600);
 const PEACE_AFTER: Duration = Duration::from_secs(240);
 /// How often it is looked whether everything is over.
 const LOOK: Duration = Duration::from_millis(500);
+
+/// How often the confused worker comes, and how many times.
+const CONFUSED_EVERY: Duration = Duration::from_millis(700);
+const CONFUSED_MAX: u32 = 30;
 
 /// How one play went.
 pub struct Played {
@@ -54,6 +58,8 @@ pub(super) struct World {
     nemesis: Mutex<Nemesis>,
     dice: Mutex<(Dice, u64)>,
     calls: Mutex<Vec<Call>>,
+    /// Promises that were seen to be broken while it was played.
+    broken: Mutex<Vec<String>>,
     pub(super) journal: MemoryJournal,
     queues: Queues,
     deaths: mpsc::UnboundedSender<usize>,
@@ -78,6 +84,15 @@ impl World {
 
     pub(super) fn note_call(&self, call: Call) {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+    }
+
+    pub(super) fn note_broken(&self, what: String) {
+        self.broken.lock().unwrap_or_else(PoisonError::into_inner).push(what);
+    }
+
+    /// Whether the broker confirmed a message.
+    pub(super) fn is_confirmed(&self, message: u64) -> bool {
+        self.queues.is_confirmed(&message.to_string())
     }
 
     pub(super) fn ulid(&self) -> Ulid {
@@ -140,6 +155,7 @@ async fn play_here(scenario: &Scenario, faults: Faults) -> Played {
         nemesis: Mutex::new(Nemesis::of(scenario.seed, faults)),
         dice: Mutex::new((Dice::of(scenario.seed, 3), 0)),
         calls: Mutex::default(),
+        broken: Mutex::default(),
         journal: MemoryJournal::new(),
         queues: Queues::default(),
         deaths,
@@ -148,6 +164,7 @@ async fn play_here(scenario: &Scenario, faults: Faults) -> Played {
     let mut ending = submit(&outside, &scenario.trials).await.map_err(|error| format!("submitting: {error}"));
     if !in_peace {
         people(&outside, scenario);
+        confused_worker(&world, &outside, scenario);
     }
     let mut processes: Vec<Option<Process>> = vec![];
     let mut number = 0;
@@ -188,7 +205,8 @@ async fn play_here(scenario: &Scenario, faults: Faults) -> Played {
 async fn finish(world: &Arc<World>, scenario: &Scenario, ending: Result<(), String>) -> Played {
     let struck = world.nemesis.lock().unwrap_or_else(PoisonError::into_inner).struck.clone();
     let calls = world.calls.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let ending = match ending {
+    let broken = world.broken.lock().unwrap_or_else(PoisonError::into_inner).first().cloned();
+    let ending = match ending.and(broken.map_or(Ok(()), Err)) {
         Ok(()) => invariants::check(&world.journal, &calls, scenario, struck.len()).await,
         Err(what) => Err(what),
     };
@@ -265,6 +283,46 @@ async fn submit(outside: &Shell, trials: &[Trial]) -> Result<(), CommandError> {
         outside.ask_run(trial.run, RunCommand::Plan(Box::new(planned))).await?;
     }
     Ok(())
+}
+
+/// A worker that has lost its way: again and again it settles what is settled, and what is not its to
+/// settle, under whatever term is live. Nothing of that may be recorded.
+fn confused_worker(world: &Arc<World>, outside: &Shell, scenario: &Scenario) {
+    let (world, shell, trials) = (world.clone(), outside.clone(), scenario.trials.clone());
+    tokio::spawn(async move {
+        for _ in 0..CONFUSED_MAX {
+            tokio::time::sleep(CONFUSED_EVERY).await;
+            for trial in &trials {
+                for number in 0..trial.chunks {
+                    confuse(&world, &shell, trial, ChunkId { run: trial.run, number }).await;
+                }
+            }
+        }
+    });
+}
+
+async fn confuse(world: &World, shell: &Shell, trial: &Trial, chunk: ChunkId) {
+    let Ok(live) = load::<Chunk>(&world.journal, &StreamId::Chunk(chunk)).await else { return };
+    if live.state.phase != ChunkPhase::Leased {
+        return;
+    }
+    let profile = &trial.profile;
+    let known = live.state.results().into_values().filter_map(|result| {
+        let pin = plot::pin(1);
+        result.attempt.is_some().then(|| SettledExecution { result: result.clone(), pin })
+    });
+    let foreign = live.state.open_attempts().into_iter().map(|open| {
+        let result = plot::result(profile, open.execution, AttemptId(world.ulid()), true);
+        SettledExecution { result, pin: plot::pin(2) }
+    });
+    for one in known.chain(foreign).collect::<Vec<_>>() {
+        let execution = one.result.execution;
+        let settled = vec![one];
+        let settle = ChunkCommand::Settle { term: live.state.term, settled, profile: Arc::new(profile.clone()) };
+        if shell.ask_chunk(chunk, None, settle).await.is_ok_and(|done| !done.events.is_empty()) {
+            world.note_broken(format!("{execution} of chunk {chunk} was settled by a worker that had no right to"));
+        }
+    }
 }
 
 /// What people do, each at its time.

@@ -1,0 +1,77 @@
+//! Mutants: one guard or check switched off at a time, and who notices. A check
+//! that can be removed unnoticed is not tested.
+
+use std::future::Future;
+use std::sync::Arc;
+use tribunal_actors::mutant::{Mutant, Release};
+use tribunal_actors::ports::journal::Journal;
+use tribunal_actors::testing::conformance::{append, leases, queues};
+use tribunal_actors::testing::journal::MemoryJournal;
+use tribunal_actors::testing::simulation::examine;
+
+/// Seeds in which the simulation must notice.
+const SEEDS_MAX: u64 = 400;
+
+/// Who notices a mutant.
+enum Watch {
+    /// The simulation.
+    Simulation,
+    /// A case of the conformance suite, on the journal in memory.
+    Conformance(fn(Arc<dyn Journal>) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>>),
+    /// A test on a real Postgres with a session beside: see `postgres::adapter`.
+    Postgres,
+}
+
+macro_rules! case {
+    ($module:ident::$case:ident) => {
+        Watch::Conformance(|journal| Box::pin($module::$case(journal)))
+    };
+}
+
+/// Each mutant has its watch: whoever adds one must say who notices.
+fn watch(mutant: Mutant) -> Watch {
+    match mutant {
+        Mutant::NoTermCompare => case!(leases::a_guard_holds_for_the_live_grant_only),
+        Mutant::ReadySeqIgnored => case!(queues::a_claim_must_name_the_current_ready_row),
+        Mutant::RedeliveryNotIdempotent => case!(append::the_identical_unit_again_is_success_and_changes_nothing),
+        Mutant::RenewalResurrects => case!(leases::a_renewal_never_resurrects_and_never_passes_the_hard_deadline),
+        Mutant::ExpiryWithoutRowLock | Mutant::PlainSelectGuard | Mutant::FeedWithoutHorizon => Watch::Postgres,
+        Mutant::NoCurrentAttemptCheck
+        | Mutant::OutboxDeletedBeforeConfirm
+        | Mutant::ExpiryInTwoSteps
+        | Mutant::AnsweredCalledAgain
+        | Mutant::SettledTwice
+        | Mutant::TallyNotAdditive => Watch::Simulation,
+    }
+}
+
+/// The first seed that breaks, with what it breaks.
+fn first_broken_seed() -> Option<(u64, String)> {
+    (0..SEEDS_MAX).find_map(|seed| examine(seed).err().map(|broken| (seed, broken.what)))
+}
+
+/// Whether a case of the suite fails on the journal in memory.
+fn fails(case: fn(Arc<dyn Journal>) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>>) -> bool {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let ran = runtime.block_on(async { tokio::spawn(case(Arc::new(MemoryJournal::new()))).await });
+    ran.is_err_and(|death| death.is_panic())
+}
+
+#[test]
+fn mutants_of_the_simulation_are_each_caught() {
+    for mutant in Mutant::ALL.into_iter().filter(|mutant| matches!(watch(*mutant), Watch::Simulation)) {
+        let _alive = Release::new(mutant);
+        let (seed, what) = first_broken_seed().unwrap_or_else(|| panic!("{mutant:?} lives through {SEEDS_MAX} seeds"));
+        println!("{mutant:?}: seed {seed}: {what}");
+    }
+}
+
+#[test]
+fn mutants_of_the_journal_are_each_caught_by_their_case() {
+    for mutant in Mutant::ALL {
+        let Watch::Conformance(case) = watch(mutant) else { continue };
+        assert!(!fails(case), "the case of {mutant:?} fails without it");
+        let _alive = Release::new(mutant);
+        assert!(fails(case), "{mutant:?} is not noticed by its case");
+    }
+}
