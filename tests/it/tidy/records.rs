@@ -60,7 +60,8 @@ pub fn events_are_append_only(path: &str, sql: &str) -> Vec<Problem> {
         let breach = match first.as_str() {
             "UPDATE" => word(index + 1) == "EVENTS",
             "DELETE" | "REPLACE" => matches!(word(index + 1), "FROM" | "INTO") && word(index + 2) == "EVENTS",
-            "TRUNCATE" => word(index + 1) == "EVENTS" || word(index + 2) == "EVENTS",
+            // `TRUNCATE ON events` is a trigger that refuses it, or a right that is taken away.
+            "TRUNCATE" => word(index + 1) == "EVENTS" || (word(index + 1) == "TABLE" && word(index + 2) == "EVENTS"),
             "DROP" => word(index + 1) == "TABLE" && (word(index + 2) == "EVENTS" || word(index + 4) == "EVENTS"),
             _ => false,
         };

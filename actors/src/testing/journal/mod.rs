@@ -6,9 +6,10 @@
 //! thread, no file and no chance; its clock is tokio's, so that under paused time
 //! an hour passes at once. Everything is kept in order, and nothing depends on a hash.
 //!
-//! [`tables`] is what it holds, [`unit`] how a unit is written, [`port`] the rest of the port.
+//! [`tables`] is what it holds, [`unit`] how a unit is written, [`port`] and [`reader`] the rest of the port.
 
 mod port;
+mod reader;
 mod tables;
 mod unit;
 
