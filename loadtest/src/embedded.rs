@@ -8,7 +8,7 @@
 use crate::agent::Agent;
 use crate::raw::{RawResult, question};
 use crate::report::{Measurement, Report, Yardstick};
-use crate::{binary, child};
+use crate::{binary, child, note};
 use anyhow::{Context, bail, ensure};
 use clap::Args;
 use serde::Deserialize;
@@ -74,11 +74,6 @@ pub fn execute(args: &EmbeddedArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn note(words: &str) {
-    // Progress is for people; a closed stderr is no reason to stop measuring.
-    let _ = writeln!(std::io::stderr(), "measuring: {words}");
-}
-
 /// One agent, one folder, one binary.
 struct Bench<'a> {
     binary: &'a Path,
@@ -117,6 +112,25 @@ impl Bench<'_> {
         check(&cost.stdout, cases)?;
         Ok(Measurement::new(cases, self.in_flight, latency_ms, &cost, yardstick))
     }
+}
+
+/// One run on any store that was right; how long it took.
+pub(crate) fn run_cases(
+    binary: &Path,
+    agent: &Agent,
+    folder: &Path,
+    store: &str,
+    cases: u64,
+) -> anyhow::Result<Duration> {
+    let (dataset, profile) = (folder.join("dataset.jsonl"), folder.join("profile.yaml"));
+    write_dataset(&dataset, cases)?;
+    std::fs::write(&profile, profile_text(&agent.chat_url, 100))?;
+    let mut command = Command::new(binary);
+    command.arg("run").arg(&profile).arg("--dataset").arg(&dataset);
+    command.args(["--store", store, "--json", "--no-progress"]);
+    let cost = child::run(&mut command, folder)?;
+    check(&cost.stdout, cases)?;
+    Ok(cost.wall)
 }
 
 /// Refuses a run that was not right.
