@@ -13,8 +13,8 @@ use tokio_postgres::{Client, Config, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use tribunal_actors::ports::journal::Failure;
 
-/// Connections of one process: two write at a time at most, the rest reads.
-const CONNECTIONS_MAX: usize = 8;
+/// Connections of one pool. A process that writes has two: one for units, heartbeats and supervisors, one for readers.
+const CONNECTIONS_MAX: usize = 6;
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(5);
 /// How long a caller waits for a free connection.
@@ -29,6 +29,9 @@ const IDLE_MS: u32 = 15_000;
 const ANSWER: Duration = Duration::from_secs(30);
 /// How long bytes may go unacknowledged before a connection counts as dead.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
+/// When the server looks whether a silent client is still there, and gives up, in seconds: 10 + 3 x 5. A machine that
+/// lost its power would else hold its locks and its name for hours.
+const SILENCE: &str = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3";
 /// Tries of a read, and of a statement that may be given twice.
 const TRIES_MAX: u32 = 5;
 /// The wait before the second try; it doubles.
@@ -171,7 +174,7 @@ fn settings(address: &PostgresAddress) -> Config {
     let mut config = address.config();
     let own = format!(
         "-c search_path=tribunal,pg_catalog -c statement_timeout={STATEMENT_MS} -c lock_timeout={LOCK_MS} \
-         -c idle_in_transaction_session_timeout={IDLE_MS} -c default_transaction_isolation=read\\ committed"
+         -c idle_in_transaction_session_timeout={IDLE_MS} -c default_transaction_isolation=read\\ committed {SILENCE}"
     );
     let options = config.get_options().map_or_else(|| own.clone(), |theirs| format!("{theirs} {own}"));
     config.options(options);
