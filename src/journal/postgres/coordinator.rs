@@ -7,7 +7,7 @@
 //! unit that the database refuses is written without it.
 
 use super::error::{Refused, Stop};
-use super::link::{Link, pause, retire, timely};
+use super::link::{Link, TRIES_MAX, pause, retire, timely};
 use super::plan::Ground;
 use super::statements::{Statement, execute_all};
 use super::unit::Writing;
@@ -34,8 +34,6 @@ const QUEUE_UNITS_MAX: usize = 2048;
 const QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// What a unit weighs beside its bodies.
 const UNIT_BYTES: usize = 512;
-/// Tries of a batch in passing troubles: with pauses that double up to 3 s, about 15 s, in which a server restarts.
-const TRIES_MAX: u32 = 9;
 /// Times in a row that a batch may be overtaken by other processes.
 const OVERTAKEN_MAX: u32 = 32;
 /// The foreign key of what a run refers to.

@@ -59,6 +59,7 @@ impl PostgresJournal {
         let epoch: i64 = epoch.and_then(|row| row.get::<_, Option<i64>>(0)).unwrap_or(1);
         // Connections of its own: however much is read, units and heartbeats find one.
         let reader = PostgresReader::on(Link::new(address)?).await?;
+        let link = link.patient();
         let name = HeldName::hold(link.clone(), holder).await;
         let hints = Arc::new(Hints::default());
         let coordinator = Coordinator::start(link.clone(), epoch, Arc::clone(&hints), mutant);

@@ -32,8 +32,11 @@ const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
 /// When the server looks whether a silent client is still there, and gives up, in seconds: 10 + 3 x 5. A machine that
 /// lost its power would else hold its locks and its name for hours.
 const SILENCE: &str = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3";
-/// Tries of a read, and of a statement that may be given twice.
-const TRIES_MAX: u32 = 5;
+/// Tries of a statement while a database is being opened: whoever mistyped an address hears of it in 3 s.
+const TRIES_OPENING_MAX: u32 = 5;
+/// Tries of a batch, and of a statement of an open journal: about 15 s, in which a server restarts and recovers. All that
+/// is asked of a journal is as patient as the units are; an actor that cannot load dies of a failure as of a bug.
+pub(super) const TRIES_MAX: u32 = 9;
 /// The wait before the second try; it doubles.
 const PAUSE_MS: u64 = 50;
 
@@ -42,6 +45,7 @@ const PAUSE_MS: u64 = 50;
 pub(super) struct Link {
     address: PostgresAddress,
     pool: Pool,
+    tries_max: u32,
 }
 
 impl Link {
@@ -59,7 +63,14 @@ impl Link {
             .recycle_timeout(Some(CONNECT))
             .build()
             .map_err(|error| unreachable(error.to_string()))?;
-        Ok(Link { address: address.clone(), pool })
+        Ok(Link { address: address.clone(), pool, tries_max: TRIES_OPENING_MAX })
+    }
+
+    /// As patient as an open journal must be.
+    #[must_use]
+    pub(super) fn patient(mut self) -> Link {
+        self.tries_max = TRIES_MAX;
+        self
     }
 
     pub(super) fn address(&self) -> &PostgresAddress {
@@ -93,7 +104,7 @@ impl Link {
         loop {
             match self.rows_once(statement, values).await {
                 Ok(rows) => return Ok(rows),
-                Err(Stop::Again(reason)) if tries < TRIES_MAX => {
+                Err(Stop::Again(reason)) if tries < self.tries_max => {
                     tries += 1;
                     tracing::debug!(reason, tries, "a statement is tried again");
                     pause(tries).await;
@@ -127,7 +138,7 @@ impl Link {
         loop {
             match self.execute_once(statement, values).await {
                 Ok(changed) => return Ok(changed),
-                Err(Stop::Again(reason)) if tries < TRIES_MAX => {
+                Err(Stop::Again(reason)) if tries < self.tries_max => {
                     tries += 1;
                     tracing::debug!(reason, tries, "a statement is tried again");
                     pause(tries).await;

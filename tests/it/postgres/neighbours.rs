@@ -206,3 +206,29 @@ async fn several_processes_contend_for_versions_and_one_wins_each() {
         assert_eq!(events.len(), 10);
     }
 }
+
+#[tokio::test]
+async fn server_that_takes_long_to_recover_is_waited_for_by_readers_and_writers() {
+    let cluster = Cluster::new();
+    let address: PostgresAddress = cluster.database().await.parse().expect("an address");
+    let journal = Arc::new(PostgresJournal::open(&address, holder(1)).await.expect("a journal"));
+    cluster.stop_immediately();
+    let mut asked = Vec::new();
+    for n in 1..4 {
+        let (write, read) = (Arc::clone(&journal), Arc::clone(&journal));
+        asked.push(tokio::spawn(async move {
+            write.append(append_to(n, n, 0, "{}")).await.map_err(|e| e.to_string()).map(drop)
+        }));
+        asked.push(tokio::spawn(async move { read.runs(1).await.map_err(|e| e.to_string()).map(drop) }));
+        let renew = Arc::clone(&journal);
+        asked.push(tokio::spawn(async move {
+            renew.leases_renew(holder(1), LONG).await.map_err(|e| e.to_string()).map(drop)
+        }));
+    }
+    // Longer than a mistyped address is tried for: the pauses of those who wait are what is tested.
+    tokio::time::sleep(std::time::Duration::from_secs(4)).await;
+    cluster.start();
+    for answer in asked {
+        answer.await.expect("no panic").expect("it was waited for");
+    }
+}
