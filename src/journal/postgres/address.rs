@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 use url::Url;
@@ -9,7 +10,8 @@ use url::Url;
 /// The address of a Postgres database. Neither `Debug` nor `Display` shows a password.
 #[derive(Clone)]
 pub struct PostgresAddress {
-    config: Config,
+    /// Shared: errors carry an address, and a configuration is large.
+    config: Arc<Config>,
     shown: String,
 }
 
@@ -34,13 +36,13 @@ impl PostgresAddress {
 
     /// The connection's settings.
     pub(super) fn config(&self) -> Config {
-        self.config.clone()
+        Config::clone(&self.config)
     }
 
     /// With another password: for one that is not in the URL.
     #[must_use]
     pub fn with_password(mut self, password: &str) -> PostgresAddress {
-        self.config.password(password);
+        Arc::make_mut(&mut self.config).password(password);
         self
     }
 
@@ -64,7 +66,7 @@ impl FromStr for PostgresAddress {
         if !says_tls(text) {
             config.ssl_mode(if is_local(&config) { SslMode::Disable } else { SslMode::Require });
         }
-        Ok(PostgresAddress { config, shown })
+        Ok(PostgresAddress { config: Arc::new(config), shown })
     }
 }
 
