@@ -142,24 +142,12 @@ fn measure(binary: &Path, store: &str, args: &AppendArgs) -> anyhow::Result<Vec<
 
 /// Rows a second that pgbench inserts into a table of the same columns and indexes.
 fn pgbench(url: &str, folder: &Path, one: &Measured, seconds: u64) -> anyhow::Result<f64> {
-    psql(
-        url,
-        "DROP TABLE IF EXISTS tribunal.yardstick; DROP SEQUENCE IF EXISTS tribunal.yardstick_stream; \
-         CREATE SEQUENCE tribunal.yardstick_stream; \
-         CREATE TABLE tribunal.yardstick (LIKE tribunal.events INCLUDING DEFAULTS INCLUDING IDENTITY INCLUDING INDEXES)",
-    )?;
+    psql(url, include_str!("../sql/yardstick_table.sql"))?;
     let script = folder.join("yardstick.sql");
-    let insert = format!(
-        "INSERT INTO tribunal.yardstick (epoch, stream, category, version, id, command, type, type_version, run, team, \
-         payload, recorded_at, digest) SELECT 1, 'attempt-' || s.stream, 'attempt', row, '01M8QHWV5V5WN9PN2C6HZW7J54', \
-         '01M8QHWV5V5WN9PN2C6HZW7J54', 'attempt.cancelled', 1, NULL, 'measure', '{{\"reason\":\"' || repeat('x', 400) || \
-         '\"}}', 0, decode(repeat('00', 32), 'hex') FROM (SELECT nextval('tribunal.yardstick_stream')) AS s (stream), \
-         generate_series(1, {}) AS row;\n",
-        one.events_per_unit
-    );
-    std::fs::write(&script, insert)?;
+    std::fs::write(&script, include_str!("../sql/yardstick_insert.sql"))?;
     let mut command = program("pgbench")?;
-    command.args(["-n", "-M", "prepared", "-j", "2", "-c", &one.writers.to_string(), "-T", &seconds.to_string(), "-f"]);
+    command.args(["-n", "-M", "prepared", "-j", "2", "-c", &one.writers.to_string(), "-T", &seconds.to_string()]);
+    command.args(["-D", &format!("rows={}", one.events_per_unit), "-f"]);
     let printed = said("pgbench", command.arg(&script).arg(url).output()?)?;
     let tps =
         printed.lines().find_map(|line| line.strip_prefix("tps = ")?.split_whitespace().next()?.parse::<f64>().ok());

@@ -162,6 +162,7 @@ pub mod postgres {
         LEASES_LOCK = "postgres/leases_lock.sql",
         LEASES_PLAIN = "postgres/leases_plain.sql",
         LEASES_RENEW = "postgres/leases_renew.sql",
+        LEASES_RENEW_ALL = "postgres/leases_renew_all.sql",
         LEASES_REVOKE_DEAD = "postgres/leases_revoke_dead.sql",
         NOW = "postgres/now.sql",
         OUTBOX_CLAIM = "postgres/outbox_claim.sql",

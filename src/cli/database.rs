@@ -148,9 +148,15 @@ async fn examine_postgres(address: &PostgresAddress) -> anyhow::Result<Vec<Findi
         None => Finding::good("feed", "nothing holds it back"),
         Some(horizon) => {
             let (pid, lag) = (horizon.pid, horizon.lag_ms);
-            let found = format!("held back for {lag} ms by process {pid} {:?}", horizon.application);
-            match lag > HORIZON_LAG_MS_MAX {
+            let who = match pid {
+                0 => horizon.application,
+                _ => format!("process {pid} {:?}", horizon.application),
+            };
+            let long = lag.map_or("a time that only pg_read_all_stats may know".into(), |lag| format!("{lag} ms"));
+            let found = format!("held back for {long} by {who}");
+            match lag.is_some_and(|lag| lag > HORIZON_LAG_MS_MAX) {
                 false => Finding::good("feed", found),
+                true if pid == 0 => Finding::bad("feed", found, "end it: COMMIT PREPARED or ROLLBACK PREPARED"),
                 true => Finding::bad("feed", found, format!("end it: SELECT pg_terminate_backend({pid})")),
             }
         }

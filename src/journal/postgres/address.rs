@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 use url::Url;
@@ -9,7 +10,8 @@ use url::Url;
 /// The address of a Postgres database. Neither `Debug` nor `Display` shows a password.
 #[derive(Clone)]
 pub struct PostgresAddress {
-    config: Config,
+    /// Shared: errors carry an address, and a configuration is large.
+    config: Arc<Config>,
     shown: String,
 }
 
@@ -34,13 +36,13 @@ impl PostgresAddress {
 
     /// The connection's settings.
     pub(super) fn config(&self) -> Config {
-        self.config.clone()
+        Config::clone(&self.config)
     }
 
     /// With another password: for one that is not in the URL.
     #[must_use]
     pub fn with_password(mut self, password: &str) -> PostgresAddress {
-        self.config.password(password);
+        Arc::make_mut(&mut self.config).password(password);
         self
     }
 
@@ -59,11 +61,12 @@ impl FromStr for PostgresAddress {
             shown: shown.clone(),
             reason: words(&error),
         })?;
-        // What a URL does not say: nothing leaves this machine in the clear unless it is told to.
-        if !text.contains("sslmode=") {
-            config.ssl_mode(if is_local(&config) { SslMode::Disable } else { SslMode::Prefer });
+        // What a URL does not say: nothing leaves this machine in the clear unless it is told to. `prefer` would: a
+        // server, or whoever stands before it, only has to say that it knows no TLS.
+        if !says_tls(text) {
+            config.ssl_mode(if is_local(&config) { SslMode::Disable } else { SslMode::Require });
         }
-        Ok(PostgresAddress { config, shown })
+        Ok(PostgresAddress { config: Arc::new(config), shown })
     }
 }
 
@@ -72,16 +75,27 @@ fn words(error: &tokio_postgres::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-fn is_local(config: &Config) -> bool {
-    config.get_hosts().iter().all(|host| match host {
-        Host::Tcp(name) => matches!(name.as_str(), "localhost" | "127.0.0.1" | "::1"),
-        Host::Unix(_) => true,
-    })
+fn says_tls(text: &str) -> bool {
+    Url::parse(text).is_ok_and(|url| url.query_pairs().any(|(name, _)| name == "sslmode"))
 }
 
-/// The URL without its password, wherever it stands.
+fn is_local(config: &Config) -> bool {
+    config.get_hostaddrs().iter().all(std::net::IpAddr::is_loopback)
+        && config.get_hosts().iter().all(|host| match host {
+            Host::Tcp(name) => matches!(name.as_str(), "localhost" | "127.0.0.1" | "::1"),
+            Host::Unix(_) => true,
+        })
+}
+
+/// The URL without its password, wherever it stands. An `@` behind the host means that the host is a piece of a
+/// password with an unescaped `/`, `?` or `#`: then nothing is shown.
 fn shown(text: &str) -> String {
     let Ok(mut url) = Url::parse(text) else { return "the text".into() };
+    let host = text.find("://").map_or(0, |at| at + 3);
+    let behind = text[host..].find(['/', '?', '#']).map_or("", |end| &text[host + end..]);
+    if behind.contains('@') {
+        return "postgres://(not shown)".into();
+    }
     // An error means that the URL has no place for a password.
     let _ = url.set_password(None);
     let kept: Vec<(String, String)> = url
@@ -132,13 +146,24 @@ mod tests {
             let error = wrong.parse::<PostgresAddress>().expect_err("no address");
             assert!(!error.to_string().contains("ann:s3cret"), "{error}");
         }
+        // A password whose rest looks like a path, a query or a fragment.
+        for torn in ["postgres://ann:12/s3cret@db/t", "postgres://ann:12?s3cret@db/t", "postgres://ann:12#s3cret@db/t"]
+        {
+            let told = match torn.parse::<PostgresAddress>() {
+                Ok(address) => format!("{address} {address:?}"),
+                Err(error) => format!("{error} {error:?}"),
+            };
+            assert!(!told.contains("s3cret"), "{told}");
+        }
     }
 
     #[test]
     fn only_this_machine_is_spoken_to_in_the_clear_by_default() {
         let mode = |text: &str| text.parse::<PostgresAddress>().expect("an address").config.get_ssl_mode();
         assert_eq!(mode("postgres://a@127.0.0.1:1/t"), SslMode::Disable);
-        assert_eq!(mode("postgres://a@db.example/t"), SslMode::Prefer);
+        assert_eq!(mode("postgres://a:sslmode=@db.example/t"), SslMode::Require);
+        assert_eq!(mode("postgres://a@localhost/t?hostaddr=192.0.2.7"), SslMode::Require);
+        assert_eq!(mode("postgres://a@db.example/t?sslmode=prefer"), SslMode::Prefer);
         assert_eq!(mode("postgres://a@db.example/t?sslmode=require"), SslMode::Require);
     }
 }

@@ -7,7 +7,7 @@
 //! unit that the database refuses is written without it.
 
 use super::error::{Refused, Stop};
-use super::link::{Link, pause, retire, timely};
+use super::link::{Link, TRIES_MAX, pause, retire, timely};
 use super::plan::Ground;
 use super::statements::{Statement, execute_all};
 use super::unit::Writing;
@@ -34,8 +34,6 @@ const QUEUE_UNITS_MAX: usize = 2048;
 const QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// What a unit weighs beside its bodies.
 const UNIT_BYTES: usize = 512;
-/// Tries of a batch in passing troubles: with pauses that double up to 3 s, about 15 s, in which a server restarts.
-const TRIES_MAX: u32 = 9;
 /// Times in a row that a batch may be overtaken by other processes.
 const OVERTAKEN_MAX: u32 = 32;
 /// The foreign key of what a run refers to.
@@ -249,10 +247,13 @@ impl Writer {
         if !writing.blobs.is_empty() {
             let digests: Vec<&[u8]> = writing.blobs.keys().map(|digest| digest.bytes().as_slice()).collect();
             let bytes: Vec<&[u8]> = writing.blobs.values().map(AsRef::as_ref).collect();
-            let put = connection.prepare_cached(sql::BLOBS_PUT).await.map_err(Stop::from)?;
+            let put = timely(connection.prepare_cached(sql::BLOBS_PUT)).await?.map_err(Stop::from)?;
             let values: [&(dyn ToSql + Sync); 3] = [&digests, &bytes, &writing.ground.now.0];
             timely(connection.execute(&put, &values)).await?.map_err(Stop::from)?;
         }
+        // References to blobs come first and in one order: equal answers of two processes would else wait in a circle.
+        // Everything else is about a stream, and whoever writes the same one has been waited for with the events.
+        writing.statements.sort_by_key(|(_, statement)| (statement.refers_to.is_none(), statement.refers_to));
         let statements: Vec<&Statement> = writing.statements.iter().map(|(_, statement)| statement).collect();
         let answers = timely(execute_all(connection, &statements)).await??;
         for ((index, statement), answer) in writing.statements.iter().zip(answers) {
@@ -266,7 +267,7 @@ impl Writer {
         if writing.events.is_empty() {
             return Ok(());
         }
-        let insert = connection.prepare_cached(sql::EVENTS_INSERT).await.map_err(Stop::from)?;
+        let insert = timely(connection.prepare_cached(sql::EVENTS_INSERT)).await?.map_err(Stop::from)?;
         let rows = {
             let events = &writing.events;
             let text = |of: fn(&RecordedEvent) -> String| events.iter().map(of).collect::<Vec<String>>();
@@ -348,7 +349,7 @@ fn judge(index: usize, statement: &Statement, answer: Result<u64, Stop>) -> Resu
     Err(Trouble::Guilty(
         index,
         match (statement.refers_to, refused.constraint.as_deref()) {
-            (Some(digest), Some(REFERRED)) => Refusal::MissingBlob(digest).into(),
+            (Some((digest, _)), Some(REFERRED)) => Refusal::MissingBlob(digest).into(),
             _ => AppendError::Invalid(refused.message),
         },
     ))

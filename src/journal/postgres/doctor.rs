@@ -13,10 +13,10 @@ use tribunal_schema::sql::postgres as sql;
 /// The oldest transaction that holds the feed back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Horizon {
-    /// The server's process that has it open.
+    /// The server's process that has it open; 0 for a prepared transaction, which has none.
     pub pid: i32,
-    /// For how long, in milliseconds.
-    pub lag_ms: i64,
+    /// For how long, in milliseconds; `None` when the role may not know it of another one's session.
+    pub lag_ms: Option<i64>,
     /// What it calls itself.
     pub application: String,
 }

@@ -114,10 +114,10 @@ fn is_io(error: &tokio_postgres::Error) -> bool {
     error.to_string().contains("connection")
 }
 
-/// States that are not about the statement: classes 08, 53 and 57, deadlocks, lock timeouts.
+/// States that are not about the statement: classes 08, 53, 57 and 58, deadlocks, lock timeouts.
 fn is_passing(state: &SqlState) -> bool {
     let class = state.code().get(..2).unwrap_or_default();
-    matches!(class, "08" | "53" | "57" | "40")
+    matches!(class, "08" | "53" | "57" | "58" | "40")
         || *state == SqlState::LOCK_NOT_AVAILABLE
         || *state == SqlState::IN_FAILED_SQL_TRANSACTION
         || *state == SqlState::READ_ONLY_SQL_TRANSACTION
@@ -140,6 +140,9 @@ pub(super) fn words(error: &tokio_postgres::Error) -> String {
             text = format!("{text}: {cause_text}");
         }
         source = cause.source();
+    }
+    if text.contains("does not support TLS") {
+        text.push_str("; `sslmode=disable` in the address speaks to it in the clear");
     }
     text
 }

@@ -24,8 +24,13 @@ use tribunal_schema::units::{DurationMs, InstantMs, Version};
 use tribunal_schema::view::{ChunkRow, ExecutionRow, FindingRow, OutcomeRow, QuarantineRow, RunRow};
 
 /// Mutants that this adapter has; see [`mutant`].
-const MUTANTS: [Mutant; 4] =
-    [Mutant::NoTermCompare, Mutant::PlainSelectGuard, Mutant::ExpiryWithoutRowLock, Mutant::RedeliveryNotIdempotent];
+const MUTANTS: [Mutant; 5] = [
+    Mutant::NoTermCompare,
+    Mutant::PlainSelectGuard,
+    Mutant::ExpiryWithoutRowLock,
+    Mutant::RedeliveryNotIdempotent,
+    Mutant::RenewalResurrects,
+];
 
 /// A database that this process writes, together with others.
 pub struct PostgresJournal {
@@ -33,6 +38,8 @@ pub struct PostgresJournal {
     coordinator: Coordinator,
     link: Link,
     hints: Arc<Hints>,
+    /// The statement of a renewal.
+    renewal: &'static str,
     _name: HeldName,
 }
 
@@ -50,12 +57,15 @@ impl PostgresJournal {
         link.execute(sql::EPOCH_NOTE, &[]).await.map_err(unreachable)?;
         let epoch = link.row(sql::EPOCH_READ, &[]).await.map_err(unreachable)?;
         let epoch: i64 = epoch.and_then(|row| row.get::<_, Option<i64>>(0)).unwrap_or(1);
-        let reader = PostgresReader::on(link.clone()).await?;
+        // Connections of its own: however much is read, units and heartbeats find one.
+        let reader = PostgresReader::on(Link::new(address)?).await?;
+        let link = link.patient();
         let name = HeldName::hold(link.clone(), holder).await;
         let hints = Arc::new(Hints::default());
         let coordinator = Coordinator::start(link.clone(), epoch, Arc::clone(&hints), mutant);
+        let renewal = if mutant == Some(Mutant::RenewalResurrects) { sql::LEASES_RENEW_ALL } else { sql::LEASES_RENEW };
         tracing::debug!(%address, %holder, "database opened for writing");
-        Ok(PostgresJournal { reader, coordinator, link, hints, _name: name })
+        Ok(PostgresJournal { reader, coordinator, link, hints, renewal, _name: name })
     }
 
     /// The same database, for reading only.
@@ -148,7 +158,7 @@ impl Journal for PostgresJournal {
     }
 
     async fn leases_renew(&self, holder: Incarnation, lease: DurationMs) -> Result<Vec<Renewal>, Failure> {
-        self.queues().leases_renew(holder, lease).await
+        self.queues().leases_renew(self.renewal, holder, lease).await
     }
 
     async fn leases_due(&self, limit: u32) -> Result<Vec<LeaseRow>, Failure> {

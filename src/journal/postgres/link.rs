@@ -13,8 +13,8 @@ use tokio_postgres::{Client, Config, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use tribunal_actors::ports::journal::Failure;
 
-/// Connections of one process: two write at a time at most, the rest reads.
-const CONNECTIONS_MAX: usize = 8;
+/// Connections of one pool. A process that writes has two: one for units, heartbeats and supervisors, one for readers.
+const CONNECTIONS_MAX: usize = 6;
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(5);
 /// How long a caller waits for a free connection.
@@ -29,8 +29,14 @@ const IDLE_MS: u32 = 15_000;
 const ANSWER: Duration = Duration::from_secs(30);
 /// How long bytes may go unacknowledged before a connection counts as dead.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
-/// Tries of a read, and of a statement that may be given twice.
-const TRIES_MAX: u32 = 5;
+/// When the server looks whether a silent client is still there, and gives up, in seconds: 10 + 3 x 5. A machine that
+/// lost its power would else hold its locks and its name for hours.
+const SILENCE: &str = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3";
+/// Tries of a statement while a database is being opened: whoever mistyped an address hears of it in 3 s.
+const TRIES_OPENING_MAX: u32 = 5;
+/// Tries of a batch, and of a statement of an open journal: about 15 s, in which a server restarts and recovers. All that
+/// is asked of a journal is as patient as the units are; an actor that cannot load dies of a failure as of a bug.
+pub(super) const TRIES_MAX: u32 = 9;
 /// The wait before the second try; it doubles.
 const PAUSE_MS: u64 = 50;
 
@@ -39,6 +45,7 @@ const PAUSE_MS: u64 = 50;
 pub(super) struct Link {
     address: PostgresAddress,
     pool: Pool,
+    tries_max: u32,
 }
 
 impl Link {
@@ -56,7 +63,14 @@ impl Link {
             .recycle_timeout(Some(CONNECT))
             .build()
             .map_err(|error| unreachable(error.to_string()))?;
-        Ok(Link { address: address.clone(), pool })
+        Ok(Link { address: address.clone(), pool, tries_max: TRIES_OPENING_MAX })
+    }
+
+    /// As patient as an open journal must be.
+    #[must_use]
+    pub(super) fn patient(mut self) -> Link {
+        self.tries_max = TRIES_MAX;
+        self
     }
 
     pub(super) fn address(&self) -> &PostgresAddress {
@@ -90,7 +104,7 @@ impl Link {
         loop {
             match self.rows_once(statement, values).await {
                 Ok(rows) => return Ok(rows),
-                Err(Stop::Again(reason)) if tries < TRIES_MAX => {
+                Err(Stop::Again(reason)) if tries < self.tries_max => {
                     tries += 1;
                     tracing::debug!(reason, tries, "a statement is tried again");
                     pause(tries).await;
@@ -124,7 +138,7 @@ impl Link {
         loop {
             match self.execute_once(statement, values).await {
                 Ok(changed) => return Ok(changed),
-                Err(Stop::Again(reason)) if tries < TRIES_MAX => {
+                Err(Stop::Again(reason)) if tries < self.tries_max => {
                     tries += 1;
                     tracing::debug!(reason, tries, "a statement is tried again");
                     pause(tries).await;
@@ -171,7 +185,7 @@ fn settings(address: &PostgresAddress) -> Config {
     let mut config = address.config();
     let own = format!(
         "-c search_path=tribunal,pg_catalog -c statement_timeout={STATEMENT_MS} -c lock_timeout={LOCK_MS} \
-         -c idle_in_transaction_session_timeout={IDLE_MS} -c default_transaction_isolation=read\\ committed"
+         -c idle_in_transaction_session_timeout={IDLE_MS} -c default_transaction_isolation=read\\ committed {SILENCE}"
     );
     let options = config.get_options().map_or_else(|| own.clone(), |theirs| format!("{theirs} {own}"));
     config.options(options);

@@ -154,9 +154,14 @@ impl Queues<'_> {
         rows.iter().map(row).collect()
     }
 
-    pub(super) async fn leases_renew(&self, holder: Incarnation, lease: DurationMs) -> Result<Vec<Renewal>, Failure> {
+    pub(super) async fn leases_renew(
+        &self,
+        statement: &'static str,
+        holder: Incarnation,
+        lease: DurationMs,
+    ) -> Result<Vec<Renewal>, Failure> {
         let lease = i64::try_from(lease.0).unwrap_or(i64::MAX / 4).min(i64::MAX / 4);
-        let rows = self.link.rows(sql::LEASES_RENEW, &[&holder.to_string(), &lease]).await?;
+        let rows = self.link.rows(statement, &[&holder.to_string(), &lease]).await?;
         let row = |row: &tokio_postgres::Row| {
             Ok(Renewal {
                 chunk: columns::chunk(row, 0)?,

@@ -57,7 +57,7 @@ impl PostgresReader {
         let epoch = epoch.map_err(|failure| OpenError::Unreachable { address, reason: failure.message })?;
         // A horizon of an epoch to come holds nothing back.
         let epoch = if mutant::is_alive(Mutant::FeedWithoutHorizon) { i64::MAX } else { epoch };
-        Ok(PostgresReader { link, epoch })
+        Ok(PostgresReader { link: link.patient(), epoch })
     }
 
     /// What holds the feed back now.

@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::task::Poll;
 use tokio_postgres::types::ToSql;
 use tribunal_schema::Digest;
+use tribunal_schema::ids::RunId;
 
 /// A value of a statement.
 pub(super) type Value = Box<dyn ToSql + Sync + Send>;
@@ -19,8 +20,8 @@ pub(super) struct Statement {
     pub(super) values: Vec<Value>,
     /// What is wrong when it changes no row; `None` = nothing.
     pub(super) must_change: Option<String>,
-    /// The blob that is missing when a foreign key says so.
-    pub(super) refers_to: Option<Digest>,
+    /// The blob that a run refers to, and that is missing when a foreign key says so.
+    pub(super) refers_to: Option<(Digest, RunId)>,
 }
 
 impl Statement {

@@ -248,7 +248,7 @@ impl Writing {
             }
             Row::BlobRef { digest, run } => {
                 let row = values![digest.bytes().to_vec(), run.to_string()];
-                Statement { refers_to: Some(*digest), ..Statement::new(sql::BLOB_REF_PUT, row) }
+                Statement { refers_to: Some((*digest, *run)), ..Statement::new(sql::BLOB_REF_PUT, row) }
             }
         };
         part.statements.push(statement);

@@ -15,14 +15,14 @@ use tribunal_schema::sql::postgres as sql;
 use tribunal_schema::units::{DurationMs, LeaseTerm, Version};
 
 /// A fresh database, a journal on it, and a session beside it.
-struct Bench {
-    url: String,
-    journal: Arc<PostgresJournal>,
-    beside: Client,
+pub(super) struct Bench {
+    pub(super) url: String,
+    pub(super) journal: Arc<PostgresJournal>,
+    pub(super) beside: Client,
 }
 
 impl Bench {
-    async fn new() -> Bench {
+    pub(super) async fn new() -> Bench {
         let url = Cluster::shared().database().await;
         let holder = Incarnation(ulid::Ulid::generate());
         let journal = PostgresJournal::open(&url.parse().expect("an address"), holder).await.expect("a journal");
@@ -32,18 +32,18 @@ impl Bench {
     }
 
     /// As [`Bench::new`], with one check switched off.
-    async fn with(mutant: Mutant) -> Bench {
+    pub(super) async fn with(mutant: Mutant) -> Bench {
         let _alive = Release::new(mutant);
         Bench::new().await
     }
 
-    fn append(&self, unit: AppendUnit) -> tokio::task::JoinHandle<Result<Appended, AppendError>> {
+    pub(super) fn append(&self, unit: AppendUnit) -> tokio::task::JoinHandle<Result<Appended, AppendError>> {
         let journal = Arc::clone(&self.journal);
         tokio::spawn(async move { journal.append(unit).await })
     }
 
     /// Waits until somebody waits for a lock of this database, or until `done`.
-    async fn until_blocked<T>(&self, done: &tokio::task::JoinHandle<T>) {
+    pub(super) async fn until_blocked<T>(&self, done: &tokio::task::JoinHandle<T>) {
         let watch = client(&self.url).await;
         let blocked = "SELECT count(*) FROM pg_stat_activity \
              WHERE datname = current_database() AND wait_event_type = 'Lock' AND application_name = 'tribunal'";
@@ -53,7 +53,7 @@ impl Bench {
     }
 
     /// Writes the first event of an attempt's stream in the session beside, as another process would.
-    async fn record_beside(&self, attempt: u64) {
+    pub(super) async fn record_beside(&self, attempt: u64) {
         let (stream, id) = (StreamId::Attempt(attempt_id(attempt)).to_string(), ulid::Ulid::generate().to_string());
         let insert = "INSERT INTO events (epoch, stream, category, version, id, command, type, type_version, team, \
              payload, recorded_at, digest) VALUES (1, $1, 'attempt', 1, $2, $2, 'attempt.started', 1, 't', '{}', 0, $3)";
@@ -152,6 +152,13 @@ async fn guard_that_looks_at_no_term_is_noticed() {
 }
 
 #[tokio::test]
+async fn renewal_that_resurrects_is_noticed() {
+    let journal = Bench::with(Mutant::RenewalResurrects).await.journal;
+    let case = tokio::spawn(leases::a_renewal_never_resurrects_and_never_passes_the_hard_deadline(journal));
+    assert!(case.await.expect_err("the case fails").is_panic());
+}
+
+#[tokio::test]
 async fn redelivery_that_is_not_recognised_is_noticed() {
     let journal = Bench::with(Mutant::RedeliveryNotIdempotent).await.journal;
     let case = tokio::spawn(append::the_identical_unit_again_is_success_and_changes_nothing(journal));
@@ -167,7 +174,14 @@ async fn heartbeats_pass_a_guard_that_is_under_way() {
     let renewed = bench.journal.leases_renew(holder(1), LONG).await.expect("an answer");
     assert_eq!(renewed.len(), 1);
     // What changes the lease is skipped: one busy row never lets the others lapse.
+    // But it is live: a worker that was not told of it would stop its work.
     bench.beside.batch_execute("COMMIT; BEGIN; SELECT * FROM leases FOR UPDATE").await.expect("an expiry");
+    let ends =
+        async || bench.beside.query_one("SELECT expires_at FROM leases", &[]).await.expect("it").get::<_, i64>(0);
+    let before = ends().await;
+    assert_eq!(bench.journal.leases_renew(holder(1), LONG).await.expect("an answer"), renewed);
+    assert_eq!(ends().await, before, "a row that somebody holds is not waited for");
+    bench.beside.batch_execute("DELETE FROM leases; COMMIT").await.expect("its end");
     assert_eq!(bench.journal.leases_renew(holder(1), LONG).await.expect("an answer"), []);
 }
 
@@ -180,7 +194,7 @@ async fn open_transaction_that_holds_the_feed_back_is_named() {
     // Others of the cluster may be older for a moment.
     loop {
         let horizon = bench.journal.horizon().await.expect("an answer").expect("a transaction is open");
-        if horizon.pid == pid && horizon.lag_ms > 0 {
+        if horizon.pid == pid && horizon.lag_ms > Some(0) {
             break;
         }
         tokio::task::yield_now().await;

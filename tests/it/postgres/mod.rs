@@ -3,6 +3,7 @@
 
 mod adapter;
 pub(crate) mod cluster;
+mod neighbours;
 mod nemesis;
 mod proxy;
 

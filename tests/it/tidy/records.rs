@@ -180,6 +180,7 @@ mod proofs {
             "INSERT INTO events VALUES (1);",
             "-- DELETE FROM events\nSELECT 1",
             "DELETE FROM events_of_day",
+            "REVOKE TRUNCATE ON events FROM a",
             "UPDATE leases SET term = 1",
         ] {
             assert_eq!(events_are_append_only("a.sql", sql).len(), 0, "{sql}");
