@@ -8,6 +8,7 @@ mod evaluator;
 mod faults;
 mod kill;
 mod postgres;
+mod rabbit;
 mod sqlite_store;
 mod tidy;
 mod world;

@@ -99,7 +99,7 @@ impl<'a> Consuming<'a> {
     async fn open(house: &'a House, lane: &Lane) -> Result<Consuming<'a>, Trouble> {
         let step = house.options.step_within;
         let mut session = house.open(&format!("consumer of lane {}", lane.name)).await?;
-        house.topology.declare(&mut session).await?;
+        house.topology.declare_lane(&mut session, &lane.name).await?;
         let permits = session.channel.basic_qos(BasicQosArguments::new(0, lane.prefetch, false));
         within(step, "setting the prefetch", permits).await?;
         let wanted = BasicConsumeArguments::new(&lane.queue, "").manual_ack(true).finish();

@@ -49,10 +49,19 @@ pub(super) enum Trouble {
     Closed { code: u16, why: String },
     #[error("the queue was deleted and its consumer cancelled")]
     Cancelled,
+    #[error("queue {name}: {trouble}")]
+    OfQueue { name: String, trouble: Box<Trouble> },
     #[error("{what} failed: {error}")]
     Failed { what: &'static str, error: String },
     #[error("the connection broke off")]
     BrokenOff,
+}
+
+impl Trouble {
+    /// With the queue that it is about. A queue that does not answer while others do has lost its leader.
+    pub(super) fn of_queue(self, name: &str) -> Trouble {
+        Trouble::OfQueue { name: name.to_owned(), trouble: Box::new(self) }
+    }
 }
 
 /// Waits for an answer of the broker, not for ever.

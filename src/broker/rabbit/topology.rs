@@ -115,9 +115,20 @@ impl Topology {
 
     /// Declares everything known, on a session's own channel.
     pub(super) async fn declare(&self, session: &mut Session) -> Result<(), Trouble> {
-        let queues = self.queues();
-        let is_missing = self.is_any_missing(session, &queues).await?;
-        if let Err(trouble) = self.declare_on(&session.channel, &queues).await {
+        let lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let lane_queues = lanes.iter().map(|lane| self.of_lane(lane));
+        let queues: Vec<Queue> = self.fixed().into_iter().chain(lane_queues).collect();
+        self.declare_queues(session, &queues).await
+    }
+
+    /// Declares a lane's queue alone: a consumer needs no other one, and waits for no other one.
+    pub(super) async fn declare_lane(&self, session: &mut Session, lane: &str) -> Result<(), Trouble> {
+        self.declare_queues(session, &[self.of_lane(lane)]).await
+    }
+
+    async fn declare_queues(&self, session: &mut Session, queues: &[Queue]) -> Result<(), Trouble> {
+        let is_missing = self.is_any_missing(session, queues).await?;
+        if let Err(trouble) = self.declare_on(&session.channel, queues).await {
             return Err(session.reason(trouble));
         }
         if is_missing {
@@ -127,26 +138,27 @@ impl Topology {
         Ok(())
     }
 
-    fn queues(&self) -> Vec<Queue> {
-        let lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let lane_queues = lanes.iter().map(|lane| Queue {
-            name: self.lane_queue(lane).expect("checked when the lane was added"),
-            binding: ChunkReady::routing_key(lane),
-            arguments: arguments([
-                ("x-dead-letter-exchange", self.exchange().into()),
-                ("x-dead-letter-routing-key", "quarantine.lane".into()),
-            ]),
-        });
+    fn fixed(&self) -> [Queue; 2] {
         let limit = FieldValue::l(i64::from(self.domain_messages_max));
-        let fixed = [
+        [
             Queue { name: self.quarantine(), binding: "quarantine.#".into(), arguments: arguments([]) },
             Queue {
                 name: format!("{}.domain", self.prefix),
                 binding: "run.*".into(),
                 arguments: arguments([("x-max-length", limit), ("x-overflow", "drop-head".into())]),
             },
-        ];
-        fixed.into_iter().chain(lane_queues).collect()
+        ]
+    }
+
+    fn of_lane(&self, lane: &str) -> Queue {
+        Queue {
+            name: self.lane_queue(lane).expect("checked when the lane was added"),
+            binding: ChunkReady::routing_key(lane),
+            arguments: arguments([
+                ("x-dead-letter-exchange", self.exchange().into()),
+                ("x-dead-letter-routing-key", "quarantine.lane".into()),
+            ]),
+        }
     }
 
     async fn declare_on(&self, channel: &Channel, queues: &[Queue]) -> Result<(), Trouble> {
@@ -156,9 +168,11 @@ impl Topology {
         for queue in queues {
             let mut declared = QueueDeclareArguments::durable_client_named(&queue.name);
             declared.arguments(queue.arguments.clone());
-            within(self.deadline, "declaring a queue", channel.queue_declare(declared)).await?;
+            let declared = within(self.deadline, "its declaration", channel.queue_declare(declared)).await;
+            declared.map_err(|trouble| trouble.of_queue(&queue.name))?;
             let binding = QueueBindArguments::new(&queue.name, &exchange, &queue.binding);
-            within(self.deadline, "binding a queue", channel.queue_bind(binding)).await?;
+            let bound = within(self.deadline, "its binding", channel.queue_bind(binding)).await;
+            bound.map_err(|trouble| trouble.of_queue(&queue.name))?;
         }
         Ok(())
     }
@@ -170,13 +184,13 @@ impl Topology {
         for queue in queues {
             let mut asked = QueueDeclareArguments::new(&queue.name);
             asked.passive(true);
-            let Err(trouble) = within(self.deadline, "asking for a queue", channel.queue_declare(asked)).await else {
+            let Err(trouble) = within(self.deadline, "the question for it", channel.queue_declare(asked)).await else {
                 continue;
             };
             return match words.try_recv() {
                 Ok(Word::Closed { code: NOT_FOUND, .. }) => Ok(true),
                 Ok(Word::Closed { code, why }) => Err(Trouble::Closed { code, why }),
-                _ => Err(trouble),
+                _ => Err(trouble.of_queue(&queue.name)),
             };
         }
         within(self.deadline, "closing a channel", channel.close()).await?;
