@@ -18,6 +18,7 @@ use amqprs::BasicProperties;
 use amqprs::channel::{BasicPublishArguments, ConfirmSelectArguments};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tribunal_actors::ports::broker::{Confirms, Publication};
@@ -207,7 +208,7 @@ impl<'a> Publishing<'a> {
         while !in_flight.is_empty() {
             // Each word is news: the deadline is for silence.
             let word = tokio::time::timeout(step, self.session.words.recv()).await;
-            let word = word.map_err(|_| Trouble::Silent { what: "publishing", within_ms: step.as_millis() })?;
+            let word = word.map_err(|_| silence(step, &in_flight, work))?;
             match word.ok_or(Trouble::BrokenOff)? {
                 Word::Confirmed { tag, is_multiple } => {
                     for place in answered(&mut in_flight, tag, is_multiple) {
@@ -227,6 +228,15 @@ impl<'a> Publishing<'a> {
             }
         }
         Ok(!returned.is_empty())
+    }
+}
+
+/// Why the rest of a window is not waited for: most likely the queue of its first message has no leader.
+fn silence(step: Duration, in_flight: &BTreeMap<u64, usize>, work: &Work) -> Trouble {
+    let silent = Trouble::Silent { what: "publishing", within_ms: step.as_millis() };
+    match in_flight.first_key_value() {
+        Some((_, place)) => silent.of_queue(&work.request.batch[*place].routing_key),
+        None => silent,
     }
 }
 

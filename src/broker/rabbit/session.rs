@@ -49,7 +49,7 @@ pub(super) enum Trouble {
     Closed { code: u16, why: String },
     #[error("the queue was deleted and its consumer cancelled")]
     Cancelled,
-    #[error("queue {name}: {trouble}")]
+    #[error("{name}: {trouble}")]
     OfQueue { name: String, trouble: Box<Trouble> },
     #[error("{what} failed: {error}")]
     Failed { what: &'static str, error: String },
@@ -58,7 +58,7 @@ pub(super) enum Trouble {
 }
 
 impl Trouble {
-    /// With the queue that it is about. A queue that does not answer while others do has lost its leader.
+    /// With the queue that it is about, or the key that leads to it. A queue that does not answer while others do has lost its leader.
     pub(super) fn of_queue(self, name: &str) -> Trouble {
         Trouble::OfQueue { name: name.to_owned(), trouble: Box::new(self) }
     }

@@ -77,9 +77,10 @@ async fn publishing_and_consuming_go_on_when_every_connection_is_closed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broker_that_is_down_at_the_start_is_waited_for() {
+async fn a_broker_that_is_down_at_the_start_or_hangs_is_waited_for() {
     let node = Node::not_started();
-    let hasty = RabbitOptions { publish_within: Duration::from_millis(200), ..options() };
+    let seconds = Duration::from_secs;
+    let hasty = RabbitOptions { publish_within: seconds(1), step_within: seconds(2), heartbeat_s: 2, ..options() };
     let broker = RabbitBroker::connect(&node.url("/"), hasty).expect("an address");
     let mut lane = broker.consume("a", 1).await;
     let is_tried = |state: &State| matches!(state, State::Waiting { tries: 3.., .. });
@@ -91,7 +92,17 @@ async fn a_broker_that_is_down_at_the_start_is_waited_for() {
     connected(&broker).await;
     // The deadline of a batch is short here, and a node that has just started is slow.
     while broker.publish(vec![offer("a", "late")]).await != [true] {}
-    assert_eq!(text(&take(&mut lane).await), "late");
+    let late = take(&mut lane).await;
+    assert_eq!(text(&late), "late");
+    late.acker.ack();
+    node.hang(true);
+    let is_noticed = |state: &State| matches!(state, State::Waiting { tries: 2.., .. });
+    let noticed = tokio::time::timeout(PATIENCE, broker.wait_for(is_noticed)).await;
+    node.hang(false);
+    assert!(noticed.is_ok(), "the silence of a broker that hangs is taken for life");
+    connected(&broker).await;
+    while broker.publish(vec![offer("a", "again")]).await != [true] {}
+    while text(&take(&mut lane).await) != "again" {}
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -99,7 +110,8 @@ async fn no_confirmed_message_is_lost_when_the_broker_is_killed_in_the_midst() {
     const BATCH: usize = 2_000;
     let node = Arc::new(Node::not_started());
     tokio::task::block_in_place(|| node.start());
-    let options = options();
+    // Longer than the node takes to come back: what was on the way is tried once more then.
+    let options = RabbitOptions { publish_within: 2 * PATIENCE, ..options() };
     let queue = format!("{}.lane.a", options.prefix);
     let broker = Arc::new(RabbitBroker::connect(&node.url("/"), options).expect("an address"));
     publish_all(&broker, vec![offer("a", "first")]).await;
@@ -111,16 +123,15 @@ async fn no_confirmed_message_is_lost_when_the_broker_is_killed_in_the_midst() {
         let broker = broker.clone();
         async move {
             let mut confirmed: HashSet<String> = HashSet::new();
-            for batch in 0.. {
-                if *stopped.borrow_and_update() {
-                    break;
-                }
-                let bodies = batch * BATCH..(batch + 1) * BATCH;
+            let mut batches = 0;
+            while !*stopped.borrow_and_update() {
+                let bodies = batches * BATCH..(batches + 1) * BATCH;
+                batches += 1;
                 let confirms = broker.publish(offers("a", bodies.clone())).await;
                 confirmed.extend(bodies.zip(confirms).filter(|(_, is)| *is).map(|(body, _)| body.to_string()));
                 tell.send_replace(confirmed.len());
             }
-            confirmed
+            (batches * BATCH, confirmed)
         }
     });
     let mut confirmed = async |at_least: usize| {
@@ -136,8 +147,24 @@ async fn no_confirmed_message_is_lost_when_the_broker_is_killed_in_the_midst() {
     });
     confirmed(before + 4 * BATCH).await;
     stop.send_replace(true);
-    let confirmed = publishing.await.expect("no panic");
+    let (published, confirmed) = publishing.await.expect("no panic");
     let kept: HashSet<String> = Outsider::new(node.port()).await.drain(&queue).await.into_iter().collect();
     let lost = confirmed.difference(&kept).count();
+    assert_eq!(confirmed.len(), published, "what was on the way is tried once more");
     assert_eq!(lost, 0, "{lost} of {} confirmed messages are lost", confirmed.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_queue_that_somebody_declared_otherwise_is_named() {
+    let options = options();
+    let queue = format!("{}.domain", options.prefix);
+    let node = tokio::task::block_in_place(Node::shared);
+    let outsider = Outsider::new(node.port()).await;
+    outsider.declare_otherwise(&queue).await;
+    let broker = RabbitBroker::connect(&node.url("/"), options).expect("an address");
+    let is_tried = |state: &State| matches!(state, State::Waiting { tries: 1.., .. });
+    let said = format!("{:?}", tokio::time::timeout(PATIENCE, broker.wait_for(is_tried)).await.expect("a try"));
+    assert!(said.contains("inequivalent arg") && said.contains(&queue), "{said}");
+    node.ctl(&["delete_queue", &queue]);
+    connected(&broker).await;
 }

@@ -92,6 +92,15 @@ impl Node {
         server.wait().expect("it is our child");
     }
 
+    /// Stops it where it is (nothing is closed, nothing answers), or lets it go on.
+    pub(crate) fn hang(&self, hangs: bool) {
+        use rustix::process::Signal;
+        let server = self.server.lock().expect("no test panics here");
+        let group = rustix::process::Pid::from_child(server.as_ref().expect("it runs"));
+        let signal = if hangs { Signal::STOP } else { Signal::CONT };
+        rustix::process::kill_process_group(group, signal).expect("it is our own");
+    }
+
     /// Has the queues' registrations written to disk. RabbitMQ does so a while after a quorum queue is
     /// declared; one that is younger when the node is killed stays without a leader for ever.
     pub(crate) fn settle(&self) {
