@@ -191,9 +191,11 @@ impl Drop for Node {
 
 /// A shell that waits for the end of this process, then kills the node with its epmd and removes its folder.
 fn watchdog(folder: &Path, epmd_port: u16) -> (Child, ChildStdin) {
+    // epmd refuses to end while it still thinks that the node lives.
     let script = r#"cat >/dev/null
-        kill -9 -- "-$(cat "$1/group" 2>/dev/null)" 2>/dev/null
-        ERL_EPMD_PORT=$2 epmd -kill
+        kill -KILL "-$(cat "$1/group" 2>/dev/null)" 2>/dev/null
+        tries=0
+        until ERL_EPMD_PORT=$2 epmd -kill || [ "$tries" = 50 ]; do tries=$((tries + 1)); sleep 0.1; done
         rm -rf "$1""#;
     let mut command = Command::new("sh");
     command.args(["-c", script, "watchdog"]).arg(folder).arg(epmd_port.to_string()).current_dir("/");
