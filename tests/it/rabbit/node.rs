@@ -80,8 +80,16 @@ impl Node {
         let server = command.spawn().expect("rabbitmq-server can be run");
         std::fs::write(self.folder.join("group"), server.id().to_string()).expect("our own folder");
         *self.server.lock().expect("no test panics here") = Some(server);
-        let pid_file = pid_file.to_string_lossy().into_owned();
-        self.ctl(&["--timeout", "120", "wait", &pid_file]);
+        self.wait_until_started(&pid_file.to_string_lossy());
+    }
+
+    /// The first question may come before the node can be asked; only a node that ended has failed.
+    fn wait_until_started(&self, pid_file: &str) {
+        while let Err(words) = self.try_ctl(&["--timeout", "120", "wait", pid_file]) {
+            let mut server = self.server.lock().expect("no test panics here");
+            let ended = server.as_mut().expect("it was started").try_wait().expect("it is our child");
+            assert!(ended.is_none(), "the node ended: {words}");
+        }
     }
 
     /// Ends it as a power cut does: the node and all its children at once.
@@ -130,12 +138,18 @@ impl Node {
 
     /// What `rabbitmqctl` prints; it must succeed.
     pub(crate) fn ctl(&self, arguments: &[&str]) -> String {
+        self.try_ctl(arguments).unwrap_or_else(|words| panic!("{words}"))
+    }
+
+    fn try_ctl(&self, arguments: &[&str]) -> Result<String, String> {
         let mut command = self.command("rabbitmqctl");
         let Output { status, stdout, stderr } = command.arg("-q").args(arguments).output().expect("it can be run");
         let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
-        let server = || std::fs::read_to_string(self.folder.join("out")).unwrap_or_default();
-        assert!(status.success(), "rabbitmqctl {arguments:?}: {status}\n{stdout}{stderr}\n{}", server());
-        stdout.into_owned()
+        if status.success() {
+            return Ok(stdout.into_owned());
+        }
+        let server = std::fs::read_to_string(self.folder.join("out")).unwrap_or_default();
+        Err(format!("rabbitmqctl {arguments:?}: {status}\n{stdout}{stderr}\n{server}"))
     }
 
     /// Every queue of a virtual host, as the broker itself counts.
