@@ -9,6 +9,7 @@ mod faults;
 mod kill;
 mod mutants;
 mod postgres;
+mod rabbit;
 mod simulation;
 mod sqlite_store;
 mod tidy;

@@ -2,7 +2,7 @@
 //! load-bearing; a ready row that stays unclaimed is published again.
 
 use async_trait::async_trait;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 /// A message to be published.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,4 +46,11 @@ pub trait Broker: Send + Sync {
     /// Consumes a lane's queue with at most `prefetch` unacked deliveries. The channel closes
     /// when the consumer is cancelled; dropping the receiver cancels it and gives back what it held.
     async fn consume(&self, lane: &str, prefetch: usize) -> mpsc::Receiver<Delivery>;
+
+    /// Counts how often a queue had to be made anew, with whatever was in it gone: at each change
+    /// everything ready should be published again. A broker that never loses a queue gives a
+    /// receiver whose sender is gone, so that waiting for a change ends with an error at once.
+    fn queues_made(&self) -> watch::Receiver<u64> {
+        watch::channel(0).1
+    }
 }
