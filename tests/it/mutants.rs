@@ -2,6 +2,7 @@
 //! that can be removed unnoticed is not tested.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use tribunal_actors::mutant::{Mutant, Release};
 use tribunal_actors::ports::journal::Journal;
@@ -12,12 +13,15 @@ use tribunal_actors::testing::simulation::examine;
 /// Seeds in which the simulation must notice.
 const SEEDS_MAX: u64 = 400;
 
+/// A case of the conformance suite.
+type Case = fn(Arc<dyn Journal>) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// Who notices a mutant.
 enum Watch {
     /// The simulation.
     Simulation,
     /// A case of the conformance suite, on the journal in memory.
-    Conformance(fn(Arc<dyn Journal>) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>>),
+    Conformance(Case),
     /// A test on a real Postgres with a session beside: see `postgres::adapter`.
     Postgres,
 }
@@ -51,7 +55,7 @@ fn first_broken_seed() -> Option<(u64, String)> {
 }
 
 /// Whether a case of the suite fails on the journal in memory.
-fn fails(case: fn(Arc<dyn Journal>) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>>) -> bool {
+fn fails(case: Case) -> bool {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let ran = runtime.block_on(async { tokio::spawn(case(Arc::new(MemoryJournal::new()))).await });
     ran.is_err_and(|death| death.is_panic())

@@ -10,12 +10,12 @@ impl Dice {
     /// The dice of a seed, for one purpose.
     pub fn of(seed: u64, purpose: u64) -> Dice {
         let mut dice = Dice(seed ^ purpose.wrapping_mul(0xff51_afd7_ed55_8ccd));
-        dice.next();
+        dice.roll();
         dice
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn roll(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -24,7 +24,7 @@ impl Dice {
 
     /// Below a bound, which is not 0.
     pub fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
+        self.roll() % bound
     }
 
     /// Between two bounds, both included.

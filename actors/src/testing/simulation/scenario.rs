@@ -71,7 +71,7 @@ fn trial(dice: &mut Dice, number: u64) -> Trial {
     };
     let when = Duration::from_millis(dice.between(10, 20_000));
     Trial {
-        run: RunId(Ulid::from_parts(1_000 + number, u128::from(dice.next()))),
+        run: RunId(Ulid::from_parts(1_000 + number, u128::from(dice.roll()))),
         profile,
         chunks: dice.between(1, 4) as u32,
         cases,

@@ -99,7 +99,7 @@ impl World {
         let mut dice = self.dice.lock().unwrap_or_else(PoisonError::into_inner);
         dice.1 += 1;
         let count = dice.1;
-        Ulid::from_parts(1_000_000 + count, u128::from(dice.0.next()))
+        Ulid::from_parts(1_000_000 + count, u128::from(dice.0.roll()))
     }
 
     pub(super) fn ppm(&self) -> u32 {
