@@ -4,7 +4,7 @@
 //!
 //! A [`plug`] is between each process and its ports. The [`nemesis`] sits there: at any
 //! append, read, publish, ack, call, reply or examination it may let the process crash
-//! before or after the deed, refuse the deed, do it and lose the reply, make it wait, or
+//! before or after the deed, refuse the deed, do it and lose the reply, make it wait, cut the process off, or
 //! freeze the process past its leases and let it go on. It loses, repeats, delays and
 //! refuses messages, and holds the feed back. A crashed process never comes back from
 //! its next port; another one starts in its place, under a new name.

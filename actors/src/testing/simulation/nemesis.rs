@@ -71,6 +71,10 @@ pub enum Blow {
     Wait(u64),
     /// The whole process stands still, in milliseconds.
     Freeze(u64),
+    /// The journal is out of the process's reach, in milliseconds.
+    Cut(u64),
+    /// What is committed from now on appears in the feed later, in milliseconds.
+    HoldFeed(u64),
     /// A message is lost after it was confirmed.
     LoseMessage,
     /// A message comes twice.
@@ -159,7 +163,17 @@ impl Nemesis {
                 2 => Blow::Delay(long),
                 _ => Blow::Nack,
             },
-            Point::Append | Point::Read | Point::Write | Point::Publish => match self.dice.below(12) {
+            Point::Append | Point::Read | Point::Write => match self.dice.below(14) {
+                0..=2 => Blow::CrashBefore,
+                3..=5 => Blow::CrashAfter,
+                6 => Blow::Refuse,
+                7..=8 => Blow::LoseReply,
+                9 => Blow::Wait(short),
+                10 => Blow::Cut(long),
+                11 => Blow::HoldFeed(long),
+                _ => Blow::Freeze(long),
+            },
+            Point::Publish => match self.dice.below(12) {
                 0..=2 => Blow::CrashBefore,
                 3..=5 => Blow::CrashAfter,
                 6 => Blow::Refuse,

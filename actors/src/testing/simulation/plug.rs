@@ -32,6 +32,8 @@ pub(super) struct Plug {
     pub(super) holder: Incarnation,
     dead: AtomicBool,
     frozen_until: Mutex<Option<Instant>>,
+    /// Until when the journal is out of reach.
+    cut_until: Mutex<Option<Instant>>,
 }
 
 /// What is to be done at a port.
@@ -44,7 +46,15 @@ pub(super) enum Way {
 
 impl Plug {
     pub(super) fn new(world: Arc<World>, place: usize, number: u64, holder: Incarnation) -> Plug {
-        Plug { world, place, number, holder, dead: AtomicBool::new(false), frozen_until: Mutex::default() }
+        Plug {
+            world,
+            place,
+            number,
+            holder,
+            dead: AtomicBool::new(false),
+            frozen_until: Mutex::default(),
+            cut_until: Mutex::default(),
+        }
     }
 
     pub(super) fn seed(&self) -> u64 {
@@ -119,6 +129,15 @@ impl Plug {
                 tokio::time::sleep(Duration::from_millis(ms)).await;
                 Way::Go
             }
+            Some(Blow::Cut(ms)) => {
+                let until = Instant::now() + Duration::from_millis(ms);
+                *self.cut_until.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
+                Way::Refuse
+            }
+            Some(Blow::HoldFeed(ms)) => {
+                self.world.hold_feed(Duration::from_millis(ms));
+                Way::Go
+            }
             Some(Blow::Freeze(ms)) => {
                 let until = Instant::now() + Duration::from_millis(ms);
                 *self.frozen_until.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
@@ -136,6 +155,12 @@ impl Plug {
         deed: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
         let lost = |words: &str| Err(Failure::new(words).into());
+        let cut = *self.cut_until.lock().unwrap_or_else(PoisonError::into_inner);
+        if cut.is_some_and(|until| until > Instant::now()) {
+            // A connection that is not there takes its while to say so.
+            self.sleep(Duration::from_millis(100)).await;
+            return lost("the journal is out of reach");
+        }
         match self.way(point).await {
             Way::Refuse => lost("nobody answers"),
             Way::Go => {

@@ -90,6 +90,16 @@ impl World {
         self.broken.lock().unwrap_or_else(PoisonError::into_inner).push(what);
     }
 
+    /// What is committed from now on stays out of the feed for a while, as behind an open transaction.
+    pub(super) fn hold_feed(self: &Arc<Self>, time: Duration) {
+        self.journal.open();
+        let world = self.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(time).await;
+            world.journal.close();
+        });
+    }
+
     /// Whether the broker confirmed a message.
     pub(super) fn is_confirmed(&self, message: u64) -> bool {
         self.queues.is_confirmed(&message.to_string())
