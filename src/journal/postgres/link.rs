@@ -34,9 +34,12 @@ const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
 const SILENCE: &str = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3";
 /// Tries of a statement while a database is being opened: whoever mistyped an address hears of it in 3 s.
 const TRIES_OPENING_MAX: u32 = 5;
-/// Tries of a batch, and of a statement of an open journal: about 15 s, in which a server restarts and recovers. All that
-/// is asked of a journal is as patient as the units are; an actor that cannot load dies of a failure as of a bug.
-pub(super) const TRIES_MAX: u32 = 9;
+/// Tries of a batch, and of a statement of an open journal: about two minutes, in which a server restarts and recovers; one
+/// with many databases syncs all their files first. All that is asked of a journal is as patient as the units are; an
+/// actor that cannot load dies of a failure as of a bug.
+pub(super) const TRIES_MAX: u32 = 55;
+/// The try at which a person is told, about 5 s after the first.
+const TRIES_TOLD: u32 = 7;
 /// The wait before the second try; it doubles.
 const PAUSE_MS: u64 = 50;
 
@@ -176,6 +179,9 @@ pub(super) async fn timely<T>(answer: impl Future<Output = T>) -> Result<T, Stop
 
 /// Waits before the next try: longer each time, and not as long as everybody else.
 pub(super) async fn pause(tries: u32) {
+    if tries == TRIES_TOLD {
+        tracing::warn!("the database does not answer, and is waited for");
+    }
     let longest = PAUSE_MS << tries.min(6);
     let wait = rand::rng().random_range(longest / 2..=longest);
     tokio::time::sleep(Duration::from_millis(wait)).await;
