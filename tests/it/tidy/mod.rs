@@ -19,9 +19,8 @@ use std::sync::LazyLock;
 use tree::Tree;
 
 /// Files that may be longer than [`prose::LINES_MAX`], and why.
-const LONG_FILES: [(&str, &str); 8] = [
+const LONG_FILES: [(&str, &str); 7] = [
     ("actors/src/chunk/state.rs", "one fold over every event of a chunk, with its small steps"),
-    ("actors/src/ports/journal.rs", "the port is one table of rows, refusals and promises, read from top to bottom"),
     ("evaluators/std/src/tools.rs", "both evaluators of tool calls share the one matching of calls"),
     ("src/report/testing.rs", "an in-memory journal and the one scenario that reports are shown of"),
     ("schema/src/view.rs", "the rows of every view with their one fold"),

@@ -29,6 +29,31 @@ pub async fn one_of_many_contenders_for_a_version_wins(journal: Arc<dyn Journal>
     assert_eq!(events_of(&*journal, &StreamId::Attempt(attempt_id(1))).await.len(), 1);
 }
 
+pub async fn writers_that_try_again_lose_no_update(journal: Arc<dyn Journal>) {
+    const WRITERS: u64 = 8;
+    const WRITES: u64 = 12;
+    let writers = at_once(WRITERS, |writer| {
+        let journal = Arc::clone(&journal);
+        async move {
+            let mut stands = 0;
+            for n in 0..WRITES {
+                loop {
+                    match journal.append(append_to(writer * 100 + n + 1, 1, stands, "{}")).await {
+                        Ok(appended) => break stands = appended.events[0].version.0,
+                        Err(AppendError::Conflict { actual, .. }) => stands = actual.0,
+                        Err(other) => panic!("{other}"),
+                    }
+                }
+            }
+        }
+    });
+    writers.await;
+    let events = events_of(&*journal, &StreamId::Attempt(attempt_id(1))).await;
+    assert_eq!(events.len() as u64, WRITERS * WRITES);
+    let commands: std::collections::BTreeSet<_> = events.iter().map(|event| event.command).collect();
+    assert_eq!(commands.len(), events.len(), "each write is there once");
+}
+
 fn finding(attempt: u64) -> ViewChange {
     let finding = Finding { severity: Severity::Info, category: "c".into(), message: "m".into(), evidence: None };
     ViewChange::Finding(FindingRow {
@@ -54,6 +79,13 @@ fn failing_units(first_command: u64) -> Vec<AppendUnit> {
     units.push(AppendUnit { rows: vec![Row::LeaseExpire { chunk, term: LeaseTerm(1) }], ..fresh(7) });
     let contradiction = PlanRow { chunk, seeded: "{\"other\":1}".into() };
     units.push(AppendUnit { rows: vec![Row::PlanPut(contradiction)], ..fresh(8) });
+    // No column holds a number beyond 2^63.
+    units.push(AppendUnit { rows: vec![ready(chunk, u64::MAX)], ..fresh(9) });
+    units.push(AppendUnit { rows: vec![grant(chunk_id(1, 1), u64::MAX, 1, LONG, LONG)], ..fresh(10) });
+    let desired = Row::DesiredPut { run: run_id(1), desired: Desired::Running, version: Version(u64::MAX) };
+    units.push(AppendUnit { rows: vec![desired], ..fresh(11) });
+    // The command that wrote the stream's last event cannot go on with it.
+    units.push(append_to(1, 1, 1, "{}"));
     units
 }
 
@@ -67,7 +99,7 @@ pub async fn failing_units_of_every_kind_leave_the_others_written(journal: Arc<d
     let kinds = failing.len();
     let mut units: Vec<AppendUnit> = (100..200).map(|n| append_to(n, n, 0, "{}")).collect();
     for (place, unit) in failing.into_iter().enumerate() {
-        units.insert(place * 10 + 5, unit);
+        units.insert(place * 8 + 5, unit);
     }
     let tasks: Vec<_> = units
         .into_iter()
@@ -88,9 +120,49 @@ pub async fn failing_units_of_every_kind_leave_the_others_written(journal: Arc<d
     for n in 100..200 {
         assert_eq!(events_of(&*journal, &StreamId::Attempt(attempt_id(n))).await.len(), 1, "unit {n}");
     }
-    for n in 1_000..1_010 {
+    for n in 1_000..1_012 {
         assert!(events_of(&*journal, &StreamId::Attempt(attempt_id(n))).await.is_empty(), "unit {n}");
     }
+    assert_eq!(events_of(&*journal, &StreamId::Attempt(attempt_id(1))).await.len(), 1);
+}
+
+/// Everything in the unit would refuse it if it were written twice.
+pub async fn the_identical_unit_raced_by_many_is_written_once(journal: Arc<dyn Journal>) {
+    for round in 1..=10 {
+        let chunk = chunk_id(1, round);
+        let command = u64::from(round);
+        put(&*journal, vec![grant(chunk, 1, 1, LONG, LONG), ready(chunk, 1)]).await;
+        let mut unit = guarded(command, guard(chunk, 1, 1));
+        let mut anywhere = stream_append(StreamId::Run(run_id(1)), 0, &["{\"a\":1}", "{\"a\":2}"]);
+        anywhere.expected = Expected::Any;
+        unit.appends.push(anywhere);
+        unit.rows = vec![
+            Row::ReadyTake { chunk, ready_seq: ReadySeq(1) },
+            Row::LeaseEnd { chunk, term: LeaseTerm(1) },
+            message(&format!("of round {round}")),
+        ];
+        unit.views = vec![finding(command)];
+        let raced = at_once(8, |_| {
+            let (journal, unit) = (Arc::clone(&journal), unit.clone());
+            async move { journal.append(unit).await.expect("the identical unit is success").events }
+        });
+        let answers = raced.await;
+        assert!(answers.iter().all(|events| *events == answers[0]), "all are told the same");
+        assert_eq!(answers[0].len(), 3);
+    }
+    assert_eq!(events_of(&*journal, &StreamId::Run(run_id(1))).await.len(), 20);
+    assert_eq!(journal.outbox_claim(token(1), LONG, None, 100).await.unwrap().len(), 10);
+}
+
+pub async fn one_of_many_records_a_finding(journal: Arc<dyn Journal>) {
+    let recorders = at_once(16, |n| {
+        let journal = Arc::clone(&journal);
+        let unit = AppendUnit { views: vec![finding(1)], ..append_to(n + 1, n + 1, 0, "{}") };
+        async move { journal.append(unit).await }
+    });
+    let (written, refused): (Vec<_>, Vec<_>) = recorders.await.into_iter().partition(Result::is_ok);
+    assert_eq!(written.len(), 1);
+    assert!(refused.iter().all(|answer| matches!(answer, Err(AppendError::Invalid(_)))), "{refused:?}");
 }
 
 pub async fn the_identical_unit_again_is_success_and_changes_nothing(journal: Arc<dyn Journal>) {

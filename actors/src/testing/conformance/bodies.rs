@@ -5,6 +5,7 @@ use crate::ports::journal::*;
 use std::sync::Arc;
 use tribunal_schema::Digest;
 use tribunal_schema::ids::StreamId;
+use tribunal_schema::units::{DurationMs, ReadySeq};
 
 fn keep(bytes: &[u8]) -> Vec<Row> {
     let digest = Digest::of(bytes);
@@ -22,16 +23,66 @@ pub async fn a_blob_comes_before_the_event_that_names_it(journal: Arc<dyn Journa
 }
 
 pub async fn equal_blobs_in_opposite_order_are_kept_once(journal: Arc<dyn Journal>) {
-    let tasks = (0..40u64).map(|n| {
-        let journal = Arc::clone(&journal);
-        let (first, second): (&[u8], &[u8]) = if n % 2 == 0 { (b"one", b"two") } else { (b"two", b"one") };
-        let rows = [keep(first), keep(second)].concat();
-        tokio::spawn(async move { journal.append(AppendUnit { rows, ..append_to(n + 1, n + 1, 0, "{}") }).await })
-    });
-    for task in tasks.collect::<Vec<_>>() {
-        task.await.unwrap().expect("equal blobs never stand in each other's way");
+    for round in 0..20 {
+        // Two bodies that nobody has kept yet, put by units and alone, in both orders.
+        let bodies = [format!("one {round}").into_bytes(), format!("two {round}").into_bytes()];
+        let deeds = at_once(6, |n| {
+            let (journal, mut bodies) = (Arc::clone(&journal), bodies.clone());
+            if n % 2 == 0 {
+                bodies.reverse();
+            }
+            async move {
+                if n < 4 {
+                    let command = round * 10 + n + 1;
+                    let rows = [keep(&bodies[0]), keep(&bodies[1])].concat();
+                    return journal.append(AppendUnit { rows, ..append_to(command, command, 0, "{}") }).await.map(drop);
+                }
+                for body in bodies {
+                    journal.put_blob(Digest::of(&body), body.into()).await?;
+                }
+                Ok(())
+            }
+        });
+        for deed in deeds.await {
+            deed.expect("equal blobs never stand in each other's way");
+        }
     }
-    assert_eq!(journal.blob(Digest::of(b"two")).await.unwrap().as_deref(), Some(&b"two"[..]));
+    assert_eq!(journal.blob(Digest::of(b"two 7")).await.unwrap().as_deref(), Some(&b"two 7"[..]));
+}
+
+/// A raw NUL where texts stand: whether a database can hold it is its own affair, but a unit is
+/// written as it is or not at all, and its neighbours are.
+pub async fn a_poisoned_text_harms_nobody_else(journal: Arc<dyn Journal>) {
+    let poison = "{\"a\":\"\u{0}\"}";
+    let poisoned = |n: u64| match n % 4 {
+        0 => append_to(n, n, 0, poison),
+        1 => AppendUnit {
+            rows: vec![Row::PlanPut(PlanRow { chunk: chunk_id(n, 0), seeded: poison.into() })],
+            ..append_to(n, n, 0, "{}")
+        },
+        2 => AppendUnit { rows: vec![message(&format!("{n} {poison}"))], ..append_to(n, n, 0, "{}") },
+        _ => {
+            let row = Row::ReadyPut {
+                chunk: chunk_id(n, 0),
+                ready_seq: ReadySeq(1),
+                lane: poison.into(),
+                due_in: DurationMs(0),
+            };
+            AppendUnit { rows: vec![row], ..append_to(n, n, 0, "{}") }
+        }
+    };
+    let answers = at_once(60, |n| {
+        let journal = Arc::clone(&journal);
+        let unit = if n % 5 == 0 { poisoned(n / 5 + 1_000) } else { append_to(n, n, 0, "{}") };
+        async move { (n, journal.append(unit).await) }
+    });
+    for (n, answer) in answers.await {
+        match answer {
+            Ok(_) => {}
+            Err(AppendError::Invalid(_)) => assert_eq!(n % 5, 0, "a neighbour is refused"),
+            Err(other) => panic!("{n}: {other}"),
+        }
+    }
 }
 
 pub async fn bytes_that_are_not_their_digest_are_refused(journal: Arc<dyn Journal>) {

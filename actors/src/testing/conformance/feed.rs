@@ -3,6 +3,7 @@
 use super::fixtures::*;
 use crate::ports::journal::*;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tribunal_schema::ids::StreamId;
 use tribunal_schema::units::{InstantMs, Version};
 
@@ -80,6 +81,47 @@ pub async fn pages_of_the_feed_meet_without_gap_or_repeat(journal: Arc<dyn Journ
     }
     let page = journal.read_stream(&StreamId::Attempt(attempt_id(1)), Version(1), 10).await.unwrap();
     assert!(page.is_empty(), "after is exclusive");
+}
+
+/// A reader that goes on from the last position it saw, while others write.
+pub async fn a_reader_that_follows_sees_every_event_once(journal: Arc<dyn Journal>) {
+    const WRITERS: u64 = 6;
+    const WRITES: u64 = 20;
+    let written = Arc::new(AtomicBool::new(false));
+    let reader = {
+        let (journal, written) = (Arc::clone(&journal), Arc::clone(&written));
+        tokio::spawn(async move {
+            let (mut seen, mut after) = (vec![], None);
+            loop {
+                let all_is_there = written.load(Ordering::SeqCst);
+                let page = journal.read_feed(&EventFilter::default(), after, false, 7).await.unwrap();
+                match page.last() {
+                    Some(last) => after = Some(last.position),
+                    None if all_is_there => return seen,
+                    None => tokio::task::yield_now().await,
+                }
+                seen.extend(page.into_iter().map(|event| (event.stream, event.version.0)));
+            }
+        })
+    };
+    let writers = at_once(WRITERS, |writer| {
+        let journal = Arc::clone(&journal);
+        async move {
+            for n in 0..WRITES {
+                journal.append(append_to(writer * 100 + n + 1, writer, n, "{}")).await.expect("a stream of its own");
+            }
+        }
+    });
+    writers.await;
+    feed_shows(&*journal, (WRITERS * WRITES) as usize).await;
+    written.store(true, Ordering::SeqCst);
+    let seen = reader.await.expect("a reader");
+    assert_eq!(seen.len() as u64, WRITERS * WRITES);
+    for writer in 0..WRITERS {
+        let stream = StreamId::Attempt(attempt_id(writer));
+        let versions = seen.iter().filter(|(of, _)| *of == stream).map(|(_, version)| *version);
+        assert!(versions.eq(1..=WRITES), "a stream is seen in its order");
+    }
 }
 
 pub async fn stream_heads_are_paged_by_stream(journal: Arc<dyn Journal>) {

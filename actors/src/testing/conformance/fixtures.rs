@@ -1,8 +1,9 @@
 //! Ids, units and waits that the cases share.
 
 use crate::ports::journal::*;
+use std::future::Future;
 use tribunal_schema::envelope::{NewEvent, Origin};
-use tribunal_schema::ids::{AttemptId, ChunkId, CommandId, GrantId, Incarnation, RunId, StreamId};
+use tribunal_schema::ids::{AttemptId, ChunkId, ClaimToken, CommandId, GrantId, Incarnation, RunId, StreamId};
 use tribunal_schema::units::{DurationMs, InstantMs, LeaseTerm, ReadySeq, Version};
 use tribunal_schema::view::ViewChange;
 use ulid::Ulid;
@@ -88,6 +89,15 @@ pub fn ready(chunk: ChunkId, seq: u64) -> Row {
     Row::ReadyPut { chunk, ready_seq: ReadySeq(seq), lane: "default".into(), due_in: DurationMs(0) }
 }
 
+pub fn token(n: u64) -> ClaimToken {
+    ClaimToken(Ulid::from_parts(n, 1))
+}
+
+pub fn message(key: &str) -> Row {
+    let message = OutboxMessage { dedupe_key: key.into(), routing_key: "run.x".into(), body: key.into() };
+    Row::OutboxPut(message)
+}
+
 pub fn refusal(result: Result<Appended, AppendError>) -> Refusal {
     match result {
         Err(AppendError::Refused(refusal)) => refusal,
@@ -97,6 +107,20 @@ pub fn refusal(result: Result<Appended, AppendError>) -> Refusal {
 
 pub async fn events_of(journal: &dyn Journal, stream: &StreamId) -> Vec<tribunal_schema::envelope::RecordedEvent> {
     journal.read_stream(stream, Version(0), 1_000).await.expect("a stream")
+}
+
+/// Does the same in several tasks at once, from 0; gives their answers in this order.
+pub async fn at_once<T, F>(tasks: u64, deed: impl Fn(u64) -> F) -> Vec<T>
+where
+    T: Send + 'static,
+    F: Future<Output = T> + Send + 'static,
+{
+    let tasks: Vec<_> = (0..tasks).map(|n| tokio::spawn(deed(n))).collect();
+    let mut answers = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        answers.push(task.await.expect("no task panics"));
+    }
+    answers
 }
 
 /// Waits until the feed shows this many events: one that was committed appears when whatever it

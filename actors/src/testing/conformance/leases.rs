@@ -29,6 +29,45 @@ pub async fn a_guard_holds_for_the_live_grant_only(journal: Arc<dyn Journal>) {
     }
 }
 
+pub async fn a_grant_id_given_again_opens_nothing(journal: Arc<dyn Journal>) {
+    let (journal, chunk) = (&*journal, chunk_id(1, 0));
+    put(journal, vec![grant(chunk, 1, 1, LONG, LONG), Row::LeaseEnd { chunk, term: LeaseTerm(1) }]).await;
+    put(journal, vec![grant(chunk, 2, 1, LONG, LONG)]).await;
+    assert_eq!(
+        refusal(journal.append(guarded(1, guard(chunk, 1, 1))).await),
+        stale(StaleReason::Replaced, 1),
+        "a grant given twice is fenced by its term"
+    );
+    journal.append(guarded(2, guard(chunk, 2, 1))).await.expect("the live one");
+    put(journal, vec![Row::LeaseEnd { chunk, term: LeaseTerm(2) }, grant(chunk, 1, 2, LONG, LONG)]).await;
+    for (command, term, grant) in [(3, 1, 1), (4, 2, 1), (5, 2, 2)] {
+        let refused = refusal(journal.append(guarded(command, guard(chunk, term, grant))).await);
+        assert_eq!(refused, stale(StaleReason::Replaced, term), "term {term} with grant {grant}");
+    }
+}
+
+/// A task that hangs while its process goes on renewing.
+pub async fn the_hard_deadline_ends_a_lease_that_is_always_renewed(journal: Arc<dyn Journal>) {
+    let (journal, chunk) = (&*journal, chunk_id(1, 0));
+    let granted = AppendUnit { rows: vec![grant(chunk, 1, 1, SHORT, SHORT)], ..append_to(1, 1, 0, "{}") };
+    let granted_at = journal.append(granted).await.unwrap().events[0].recorded_at;
+    let deadline = granted_at.0 + SHORT.0 as i64;
+    let mut writes = 0;
+    let refused = loop {
+        let renewed = journal.leases_renew(holder(1), LONG).await.unwrap();
+        let write =
+            journal.append(AppendUnit { guards: vec![guard(chunk, 1, 1)], ..append_to(2 + writes, 2, writes, "{}") });
+        match write.await {
+            Ok(appended) => assert!(appended.events[0].recorded_at.0 < deadline && !renewed.is_empty()),
+            refused => break refusal(refused),
+        }
+        writes += 1;
+    };
+    assert_eq!(refused, stale(StaleReason::DeadlineReached, 1));
+    assert!(journal.leases_renew(holder(1), LONG).await.unwrap().is_empty());
+    put(journal, vec![Row::LeaseExpire { chunk, term: LeaseTerm(1) }]).await;
+}
+
 pub async fn a_guard_refuses_what_time_has_ended(journal: Arc<dyn Journal>) {
     let (journal, chunk) = (&*journal, chunk_id(1, 0));
     put(journal, vec![grant(chunk, 1, 1, SHORT, LONG)]).await;

@@ -2,7 +2,8 @@
 //! whatever database is behind it.
 //!
 //! A case is an async function over a fresh journal; [`journal_conformance!`]
-//! makes a test of each. Cases wait for the journal's own clock and for nothing
+//! makes a test of each, with a [`witness`] who checks at its end what holds after
+//! every case: streams, chain, feed, bodies, and that the views are the fold. Cases wait for the journal's own clock and for nothing
 //! else. To add one: write the function in the module of its subject and its
 //! name in the list below.
 //!
@@ -12,11 +13,16 @@
 
 pub mod append;
 pub mod bodies;
+pub mod chain;
 pub mod feed;
 pub mod fixtures;
 pub mod leases;
 pub mod queues;
+pub mod races;
 pub mod views;
+pub mod witness;
+#[cfg(test)]
+mod witness_tests;
 
 use crate::ports::journal::Journal;
 use std::sync::Arc;
@@ -35,7 +41,10 @@ macro_rules! journal_conformance {
             append: [
                 one_of_many_contenders_for_a_version_wins,
                 failing_units_of_every_kind_leave_the_others_written,
+                writers_that_try_again_lose_no_update,
                 the_identical_unit_again_is_success_and_changes_nothing,
+                the_identical_unit_raced_by_many_is_written_once,
+                one_of_many_records_a_finding,
                 the_same_command_with_other_content_is_a_conflict,
                 an_append_anywhere_is_recognised_when_it_comes_again,
                 a_unit_over_several_streams_is_all_or_nothing,
@@ -45,17 +54,26 @@ macro_rules! journal_conformance {
             bodies: [
                 a_blob_comes_before_the_event_that_names_it,
                 equal_blobs_in_opposite_order_are_kept_once,
+                a_poisoned_text_harms_nobody_else,
                 bytes_that_are_not_their_digest_are_refused,
                 every_body_and_text_comes_back_as_it_was,
+            ]
+            chain: [
+                chain_head_and_pin_are_what_an_auditor_computes,
+                a_stream_of_no_run_is_chained_as_any_other,
+                an_event_of_another_build_is_kept_and_refused_with_words,
             ]
             feed: [
                 the_feed_filters_by_each_field,
                 pages_of_the_feed_meet_without_gap_or_repeat,
+                a_reader_that_follows_sees_every_event_once,
                 stream_heads_are_paged_by_stream,
             ]
             leases: [
                 a_guard_holds_for_the_live_grant_only,
+                a_grant_id_given_again_opens_nothing,
                 a_guard_refuses_what_time_has_ended,
+                the_hard_deadline_ends_a_lease_that_is_always_renewed,
                 a_unit_that_rests_on_an_attempt_conflicts_when_it_has_moved,
                 a_renewal_never_resurrects_and_never_passes_the_hard_deadline,
                 a_chunk_has_one_lease,
@@ -78,6 +96,15 @@ macro_rules! journal_conformance {
                 a_lower_desired_version_changes_nothing,
                 hints_are_told_after_commit_and_kept_for_who_comes_late,
             ]
+            races: [
+                no_guarded_write_follows_the_expiry_of_its_lease,
+                no_guarded_write_follows_the_release_of_its_lease,
+                no_guarded_write_follows_the_revocation_of_its_lease,
+                a_renewal_and_an_expiry_never_both_have_a_lease,
+                one_of_many_claims_of_an_offer_wins,
+                each_message_is_confirmed_once_however_many_publish,
+                a_settlement_done_never_takes_a_newer_one_with_it,
+            ]
             views: [
                 views_equal_the_fold,
                 a_finding_is_recorded_once,
@@ -93,7 +120,9 @@ macro_rules! journal_conformance {
                 async fn $case() {
                     let harness = $fresh;
                     let journal = $crate::testing::conformance::Harness::journal(&harness);
-                    $crate::testing::conformance::$module::$case(journal).await;
+                    let witness = $crate::testing::conformance::witness::Witness::of(journal);
+                    $crate::testing::conformance::$module::$case(witness.clone()).await;
+                    witness.testify().await;
                 }
             )+
         })+

@@ -4,10 +4,9 @@ use super::fixtures::*;
 use crate::ports::journal::*;
 use std::sync::Arc;
 use tribunal_schema::events::ChunkEnd;
-use tribunal_schema::ids::{ClaimToken, StreamId};
+use tribunal_schema::ids::StreamId;
 use tribunal_schema::score::{Counts, Tally};
 use tribunal_schema::units::{DurationMs, ReadySeq, Version};
-use ulid::Ulid;
 
 const LANE: &str = "default";
 
@@ -87,15 +86,6 @@ pub async fn an_unclaimed_publication_is_repeated_at_doubling_age(journal: Arc<d
     assert_eq!(early + journal.ready_unpublish(Some(age), None).await.unwrap(), 1);
     put(journal, vec![published(1, 0)]).await;
     assert_eq!(journal.ready_unpublish(None, None).await.unwrap(), 1, "the broker lost everything");
-}
-
-fn token(n: u64) -> ClaimToken {
-    ClaimToken(Ulid::from_parts(n, 1))
-}
-
-fn message(key: &str) -> Row {
-    let message = OutboxMessage { dedupe_key: key.into(), routing_key: "run.x".into(), body: key.into() };
-    Row::OutboxPut(message)
 }
 
 pub async fn an_outbox_row_belongs_to_the_token_that_claimed_it_last(journal: Arc<dyn Journal>) {

@@ -1,6 +1,7 @@
 //! Views: the rows equal the fold of the same changes.
 
 use super::fixtures::*;
+use super::witness::Views;
 use crate::ports::journal::*;
 use std::sync::Arc;
 use tribunal_schema::Digest;
@@ -99,12 +100,13 @@ fn changes() -> Vec<Vec<ViewChange>> {
 
 pub async fn views_equal_the_fold(journal: Arc<dyn Journal>) {
     let (journal, run) = (&*journal, run_id(1));
-    let mut fold = ViewFold::default();
+    let mut views = Views::default();
     for (n, changes) in (1..).zip(changes()) {
         let unit = AppendUnit { views: changes.clone(), ..append_to(n, n, 0, "{}") };
         let at = journal.append(unit).await.unwrap().events[0].recorded_at;
-        changes.iter().for_each(|change| fold.apply(change, at));
-        check(journal, &fold).await;
+        changes.iter().for_each(|change| views.fold.apply(change, at));
+        views.look_at(&changes);
+        views.are_those_of(journal).await;
     }
     let failed = [ExecutionOutcome::Failed, ExecutionOutcome::Abstained];
     let page = journal.executions(run, None, Some(&failed), 10).await.unwrap();
@@ -120,21 +122,6 @@ pub async fn views_equal_the_fold(journal: Arc<dyn Journal>) {
     assert_eq!(journal.quarantine(None, 1).await.unwrap().len(), 1);
     assert!(journal.quarantine(Some(run_id(2)), 10).await.unwrap().is_empty());
     assert_eq!(journal.run(run_id(2)).await.unwrap(), None);
-}
-
-async fn check(journal: &dyn Journal, fold: &ViewFold) {
-    let (run, attempt) = (run_id(1), attempt_id(1));
-    assert_eq!(journal.runs(10).await.unwrap(), fold.runs.values().cloned().collect::<Vec<_>>());
-    assert_eq!(journal.run(run).await.unwrap().as_ref(), fold.runs.get(&run));
-    assert_eq!(journal.chunks(run).await.unwrap(), fold.chunks.values().cloned().collect::<Vec<_>>());
-    let executions = journal.executions(run, None, None, 100).await.unwrap();
-    assert_eq!(executions, fold.executions.values().cloned().collect::<Vec<_>>());
-    assert_eq!(journal.outcomes(attempt).await.unwrap(), fold.outcomes.values().cloned().collect::<Vec<_>>());
-    assert_eq!(journal.findings(attempt).await.unwrap(), fold.findings.values().cloned().collect::<Vec<_>>());
-    assert_eq!(
-        journal.quarantine(Some(run), 100).await.unwrap(),
-        fold.quarantine.values().cloned().collect::<Vec<_>>()
-    );
 }
 
 pub async fn a_finding_is_recorded_once(journal: Arc<dyn Journal>) {

@@ -6,12 +6,16 @@
 //! thread, no file and no chance; its clock is tokio's, so that under paused time
 //! an hour passes at once. Everything is kept in order, and nothing depends on a hash.
 //!
-//! [`tables`] is what it holds, [`unit`] how a unit is written, [`port`] and [`reader`] the rest of the port.
+//! [`tables`] is what it holds, [`unit`] how a unit is written, [`rows`] what its rows do, [`port`] and [`reader`]
+//! the rest of the port.
 
 mod port;
 mod reader;
+mod rows;
 mod tables;
+#[cfg(test)]
+mod tests;
 mod unit;
 
-pub use port::MemoryJournal;
+pub use port::{Begun, MemoryJournal};
 pub use tables::{Lease, Outbox, Ready, Tables};

@@ -28,8 +28,6 @@ struct Shared {
     begun: Instant,
     /// The incarnations that are known to live; with none named, nobody is but who asks.
     living: Mutex<BTreeSet<Incarnation>>,
-    /// Below which position the feed ends while a transaction is open that began before it.
-    horizon: Mutex<Option<u64>>,
 }
 
 impl Default for MemoryJournal {
@@ -44,12 +42,7 @@ impl MemoryJournal {
     /// # Panics
     /// Outside of a tokio runtime with time.
     pub fn new() -> MemoryJournal {
-        let shared = Shared {
-            tables: Mutex::default(),
-            begun: Instant::now(),
-            living: Mutex::default(),
-            horizon: Mutex::default(),
-        };
+        let shared = Shared { tables: Mutex::default(), begun: Instant::now(), living: Mutex::default() };
         MemoryJournal { shared: Arc::new(shared), hints: Arc::default() }
     }
 
@@ -74,25 +67,32 @@ impl MemoryJournal {
         self.living().remove(&holder);
     }
 
-    /// A transaction began: what is committed from now on stays out of the feed until [`MemoryJournal::close`].
+    /// A transaction began that writes no event: what is committed from now on stays out of the feed until
+    /// [`MemoryJournal::close`].
     pub fn open(&self) {
-        let next = self.tables().events.len() as u64 + 1;
-        let mut horizon = self.shared.horizon.lock().unwrap_or_else(PoisonError::into_inner);
-        horizon.get_or_insert(next);
+        let mut tables = self.tables();
+        let next = tables.position + 1;
+        tables.held.get_or_insert(next);
     }
 
     /// The open transaction ended.
     pub fn close(&self) {
-        *self.shared.horizon.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.tables().held = None;
+    }
+
+    /// Begins to write a unit: takes the positions of its events, as a transaction of a server does that
+    /// commits late. Nothing of it is seen before [`Begun::commit`], which looks at guards and versions, and
+    /// until then the feed ends before its positions.
+    pub fn begin(&self, unit: AppendUnit) -> Begun<'_> {
+        let mut tables = self.tables();
+        let first = tables.take_positions(unit.appends.iter().map(|append| append.events.len()).sum());
+        tables.open.insert(first);
+        drop(tables);
+        Begun { journal: self, unit, first }
     }
 
     fn living(&self) -> MutexGuard<'_, BTreeSet<Incarnation>> {
         self.shared.living.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Where the feed ends now, if anything holds it back.
-    pub(super) fn horizon(&self) -> Option<u64> {
-        *self.shared.horizon.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn instant(&self) -> InstantMs {
@@ -121,11 +121,39 @@ impl MemoryJournal {
     }
 }
 
+/// A transaction that has taken its positions. Dropped, it is rolled back, and its positions stay empty.
+#[must_use = "dropped, it is rolled back"]
+pub struct Begun<'a> {
+    journal: &'a MemoryJournal,
+    unit: AppendUnit,
+    first: u64,
+}
+
+impl Begun<'_> {
+    /// Writes the unit at its positions, or says why not.
+    ///
+    /// # Errors
+    /// As [`Journal::append`].
+    pub fn commit(self) -> Result<Appended, AppendError> {
+        let mut touched = Touched::default();
+        let now = self.journal.instant();
+        let appended = unit::write(&mut self.journal.tables(), &self.unit, Some(self.first), now, &mut touched)?;
+        self.journal.tell(&touched);
+        Ok(appended)
+    }
+}
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        self.journal.tables().open.remove(&self.first);
+    }
+}
+
 #[async_trait]
 impl Journal for MemoryJournal {
     async fn append(&self, unit: AppendUnit) -> Result<Appended, AppendError> {
         let mut touched = Touched::default();
-        let appended = unit::write(&mut self.tables(), &unit, self.instant(), &mut touched)?;
+        let appended = unit::write(&mut self.tables(), &unit, None, self.instant(), &mut touched)?;
         self.tell(&touched);
         Ok(appended)
     }

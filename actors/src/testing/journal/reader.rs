@@ -50,11 +50,11 @@ impl JournalReader for MemoryJournal {
         descending: bool,
         limit: u32,
     ) -> Result<Vec<RecordedEvent>, Failure> {
+        let tables = self.tables();
         let horizon = match mutant::is_alive(Mutant::FeedWithoutHorizon) {
             true => None,
-            false => self.horizon(),
+            false => tables.horizon(),
         };
-        let tables = self.tables();
         let shown = |event: &&Arc<RecordedEvent>| {
             horizon.is_none_or(|horizon| event.position < horizon) && matches(event, filter)
         };

@@ -59,8 +59,14 @@ pub struct Outbox {
 pub struct Tables {
     /// Streams with their events, in order.
     pub streams: BTreeMap<StreamId, Vec<Arc<RecordedEvent>>>,
-    /// All events in the order of their positions, from 1.
+    /// All events in the order of their positions.
     pub events: Vec<Arc<RecordedEvent>>,
+    /// The last position that was taken, by whom it may be; the first is 1.
+    pub position: u64,
+    /// The first positions of transactions that have taken theirs and are not committed: the feed ends before them.
+    pub open: BTreeSet<u64>,
+    /// The position behind which a transaction began that takes none itself: the feed ends there as well.
+    pub held: Option<u64>,
     /// Leases.
     pub leases: BTreeMap<ChunkId, Lease>,
     /// Offers.
@@ -95,5 +101,17 @@ impl Tables {
     /// Where a stream stands.
     pub fn version(&self, stream: &StreamId) -> Version {
         Version(self.streams.get(stream).map_or(0, |events| events.len() as u64))
+    }
+
+    /// Below which position nothing can appear any more; `None` when no transaction is open.
+    pub fn horizon(&self) -> Option<u64> {
+        self.open.first().copied().into_iter().chain(self.held).min()
+    }
+
+    /// Takes positions, whether or not something will stand there; gives the first.
+    pub(super) fn take_positions(&mut self, events: usize) -> u64 {
+        let first = self.position + 1;
+        self.position += events as u64;
+        first
     }
 }
